@@ -1,0 +1,61 @@
+"""Bellwren: Python at scale on AWS with no cluster, that sizes each job itself.
+
+The names below are loaded on first use, so that a worker which imports ``bellwren.engine`` pays for nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BellwrenError": "errors",
+    "InputError": "errors",
+    "JobCancelled": "errors",
+    "JobFailed": "errors",
+    "NotDeployed": "errors",
+    "PayloadError": "errors",
+    "SpecError": "errors",
+    "TaskError": "errors",
+    "TaskFailure": "errors",
+    "VersionMismatch": "errors",
+}
+
+if TYPE_CHECKING:
+    from bellwren.errors import (
+        BellwrenError,
+        InputError,
+        JobCancelled,
+        JobFailed,
+        NotDeployed,
+        PayloadError,
+        SpecError,
+        TaskError,
+        TaskFailure,
+        VersionMismatch,
+    )
+
+__all__ = [
+    "BellwrenError",
+    "InputError",
+    "JobCancelled",
+    "JobFailed",
+    "NotDeployed",
+    "PayloadError",
+    "SpecError",
+    "TaskError",
+    "TaskFailure",
+    "VersionMismatch",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'bellwren' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"bellwren.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

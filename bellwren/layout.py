@@ -1,0 +1,151 @@
+"""Every name in storage, made here and nowhere else.
+
+The jobs bucket holds what users drop and read (``specs/``, ``code/``, ``jobs/<id>/{spec,status,...}.json``,
+``results/``, ``errors/``) and, below ``jobs/<id>/work/``, the engine's own working keys, which expire by lifecycle rule.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+SPECS = "specs/"
+CODE = "code/"
+SUBMITTED = "submitted/"
+JOBS = "jobs/"
+RECORDS = "records/"
+MODELS = "models/"
+
+
+def code(sha256: str) -> str:
+    """A user's code or payload, named by its content."""
+    return f"{CODE}{sha256}"
+
+
+def submitted(spec_key: str) -> str:
+    """Where a user who dropped ``specs/<name>.json`` finds the id of the job that it became."""
+    return SUBMITTED + spec_key.removeprefix(SPECS)
+
+
+def job(job_id: str) -> str:
+    """Prefix of everything that belongs to one job."""
+    return f"{JOBS}{job_id}/"
+
+
+def claim(job_id: str) -> str:
+    """Created once by the execution that owns the job; a second execution finds it and does nothing."""
+    return job(job_id) + "claim.json"
+
+
+def spec(job_id: str) -> str:
+    return job(job_id) + "spec.json"
+
+
+def profile(job_id: str) -> str:
+    """What Prepare measured of the input: bytes, objects, items, a sample."""
+    return job(job_id) + "profile.json"
+
+
+def forecast(job_id: str) -> str:
+    return job(job_id) + "forecast.json"
+
+
+def plan(job_id: str) -> str:
+    return job(job_id) + "plan.json"
+
+
+def status(job_id: str) -> str:
+    return job(job_id) + "status.json"
+
+
+def record(job_id: str) -> str:
+    return job(job_id) + "record.json"
+
+
+def report(job_id: str) -> str:
+    return job(job_id) + "report.html"
+
+
+def results(job_id: str) -> str:
+    """Prefix of the results, unless the job names an output of its own."""
+    return job(job_id) + "results/"
+
+
+def part(task: int, suffix: str) -> str:
+    """Name of one output part below the results prefix; names sort in task order."""
+    return f"part-{task:05d}.{suffix}"
+
+
+def error(job_id: str, index: int) -> str:
+    """One failed item, in full."""
+    return f"{job(job_id)}errors/{index:08d}.json"
+
+
+def work(job_id: str) -> str:
+    """Prefix of the engine's working keys."""
+    return job(job_id) + "work/"
+
+
+def cancel(job_id: str) -> str:
+    """Its existence tells every worker to stop."""
+    return work(job_id) + "cancel.json"
+
+
+def items(job_id: str) -> str:
+    """The items of the job, framed one after the other."""
+    return work(job_id) + "items"
+
+
+def tasks(job_id: str, stage: str) -> str:
+    """The table of a stage's tasks: which bytes or items each one covers."""
+    return f"{work(job_id)}{stage}/tasks.json"
+
+
+def claims(job_id: str, stage: str, round_: int) -> str:
+    """Prefix of the claims of one round of a stage."""
+    return f"{work(job_id)}{stage}/claims/{round_}/"
+
+
+def task_claim(job_id: str, stage: str, round_: int, task: int) -> str:
+    """Created by the worker that runs the task in this round."""
+    return f"{claims(job_id, stage, round_)}{task:06d}"
+
+
+def shuffled(job_id: str, stage: str) -> str:
+    """Prefix of the shuffle objects that a stage writes, one for each task."""
+    return f"{work(job_id)}{stage}/out/"
+
+
+def shuffle_part(job_id: str, stage: str, task: int) -> str:
+    return f"{shuffled(job_id, stage)}{task:06d}"
+
+
+def worker_reports(job_id: str, stage: str) -> str:
+    """Prefix of what each worker invocation says it did and measured."""
+    return f"{work(job_id)}{stage}/workers/"
+
+
+def worker_report(job_id: str, stage: str, round_: int, worker: int, invocation: str) -> str:
+    return f"{worker_reports(job_id, stage)}{round_}-{worker:05d}-{invocation}.json"
+
+
+def execution_record(algorithm: str, job_id: str, finished_at: datetime) -> str:
+    """Key in the records bucket of the execution record of one job."""
+    return f"{RECORDS}{algorithm}/{finished_at:%Y/%m/%d}/{job_id}.json"
+
+
+def model(algorithm: str, version: str) -> str:
+    return f"{MODELS}{algorithm}/{version}/model.onnx"
+
+
+def model_card(algorithm: str, version: str) -> str:
+    return f"{MODELS}{algorithm}/{version}/card.json"
+
+
+def current_model(algorithm: str) -> str:
+    """Names the version that serves; moved only by compare-and-swap."""
+    return f"{MODELS}{algorithm}/current.json"
+
+
+def deployment_parameter(stage: str) -> str:
+    """Name of the SSM parameter that says where everything of a stage is."""
+    return f"/bellwren/{stage}"

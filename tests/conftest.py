@@ -1,0 +1,19 @@
+"""Fixtures that every tier shares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real inputs with right answers, which lie beside the project and are no part of it."""
+    folder = Path(os.environ.get("BELLWREN_SHARED_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"real inputs are not at {folder} (set BELLWREN_SHARED_DATA)")
+    return folder
