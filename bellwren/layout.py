@@ -1,17 +1,19 @@
 """Every name in storage, made here and nowhere else.
 
 The jobs bucket holds what users drop and read (``specs/``, ``code/``, ``jobs/<id>/{spec,status,...}.json``,
-``results/``, ``errors/``) and, below ``jobs/<id>/work/``, the engine's own working keys, which expire by lifecycle rule.
+``results/``, ``errors/``) and, below ``work/<id>/``, the engine's own working keys. Those lie under a prefix of
+their own, not beside the job's documents, because a lifecycle rule can only name a prefix, and they are the part
+that expires.
 """
 
 from __future__ import annotations
-
-from datetime import datetime
 
 SPECS = "specs/"
 CODE = "code/"
 SUBMITTED = "submitted/"
 JOBS = "jobs/"
+WORK = "work/"
+PART = "part-"
 RECORDS = "records/"
 MODELS = "models/"
 
@@ -37,6 +39,7 @@ def claim(job_id: str) -> str:
 
 
 def spec(job_id: str) -> str:
+    """The job document, checked and with every default filled in."""
     return job(job_id) + "spec.json"
 
 
@@ -46,22 +49,27 @@ def profile(job_id: str) -> str:
 
 
 def forecast(job_id: str) -> str:
+    """What the model expected for every scale-out, and the choice."""
     return job(job_id) + "forecast.json"
 
 
 def plan(job_id: str) -> str:
+    """The job's stages, and where in them it is."""
     return job(job_id) + "plan.json"
 
 
 def status(job_id: str) -> str:
+    """How the job is doing, for anyone to read."""
     return job(job_id) + "status.json"
 
 
 def record(job_id: str) -> str:
+    """The execution record, as it stands in the records bucket too."""
     return job(job_id) + "record.json"
 
 
 def report(job_id: str) -> str:
+    """The page that explains the job."""
     return job(job_id) + "report.html"
 
 
@@ -72,7 +80,7 @@ def results(job_id: str) -> str:
 
 def part(task: int, suffix: str) -> str:
     """Name of one output part below the results prefix; names sort in task order."""
-    return f"part-{task:05d}.{suffix}"
+    return f"{PART}{task:06d}.{suffix}"
 
 
 def error(job_id: str, index: int) -> str:
@@ -82,7 +90,7 @@ def error(job_id: str, index: int) -> str:
 
 def work(job_id: str) -> str:
     """Prefix of the engine's working keys."""
-    return job(job_id) + "work/"
+    return f"{WORK}{job_id}/"
 
 
 def cancel(job_id: str) -> str:
@@ -93,6 +101,11 @@ def cancel(job_id: str) -> str:
 def items(job_id: str) -> str:
     """The items of the job, framed one after the other."""
     return work(job_id) + "items"
+
+
+def index(items_key: str) -> str:
+    """Where in an items object each item lies."""
+    return items_key + ".index"
 
 
 def tasks(job_id: str, stage: str) -> str:
@@ -116,7 +129,28 @@ def shuffled(job_id: str, stage: str) -> str:
 
 
 def shuffle_part(job_id: str, stage: str, task: int) -> str:
+    """What one map task wrote for the reducers."""
     return f"{shuffled(job_id, stage)}{task:06d}"
+
+
+def partials(job_id: str, stage: str) -> str:
+    """Prefix of what tasks had done when their worker's time was up."""
+    return f"{work(job_id)}{stage}/partial/"
+
+
+def partial(job_id: str, stage: str, task: int) -> str:
+    """Where the next round finds what a task had done."""
+    return f"{partials(job_id, stage)}{task:06d}"
+
+
+def fatal(job_id: str) -> str:
+    """Why no task of the job can run at all (its code does not load, its input is damaged)."""
+    return work(job_id) + "fatal.json"
+
+
+def log(job_id: str, stage: str, task: int) -> str:
+    """What user code printed while it ran a task."""
+    return f"{job(job_id)}logs/{stage}-{task:06d}.txt"
 
 
 def worker_reports(job_id: str, stage: str) -> str:
@@ -125,19 +159,22 @@ def worker_reports(job_id: str, stage: str) -> str:
 
 
 def worker_report(job_id: str, stage: str, round_: int, worker: int, invocation: str) -> str:
+    """What one worker invocation says of itself."""
     return f"{worker_reports(job_id, stage)}{round_}-{worker:05d}-{invocation}.json"
 
 
-def execution_record(algorithm: str, job_id: str, finished_at: datetime) -> str:
-    """Key in the records bucket of the execution record of one job."""
-    return f"{RECORDS}{algorithm}/{finished_at:%Y/%m/%d}/{job_id}.json"
+def execution_record(algorithm: str, job_id: str, started_at: str) -> str:
+    """Key in the records bucket of the execution record of one job, by the ISO 8601 time at which it started."""
+    return f"{RECORDS}{algorithm}/{started_at[:10].replace('-', '/')}/{job_id}.json"
 
 
 def model(algorithm: str, version: str) -> str:
+    """The model itself."""
     return f"{MODELS}{algorithm}/{version}/model.onnx"
 
 
 def model_card(algorithm: str, version: str) -> str:
+    """What the model was trained on, and how good it is."""
     return f"{MODELS}{algorithm}/{version}/card.json"
 
 

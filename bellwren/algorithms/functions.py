@@ -1,0 +1,35 @@
+"""The functions of one job, whatever they came from: a built-in algorithm, the user's zip or a pickled payload."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from bellwren.algorithms.parameters import complete
+
+
+@dataclass(frozen=True)
+class Functions:
+    """What a runner calls."""
+
+    map: Callable[[Any], Any] | None = None
+    """One item or record → its result, or the pairs it emits."""
+    reduce: Callable[[Hashable, Iterable[Any]], Any] | None = None
+    combine: Callable[[Hashable, Iterable[Any]], Any] | None = None
+    flat: bool = False
+    """The map's result is an iterable of results."""
+    count_text: Callable[[bytes], dict[Hashable, Any]] | None = None
+    """Whole UTF-8 chunk → total for each key; equal to mapping its lines and combining, at the speed of C."""
+
+
+def load_builtin(algorithm: str, params: dict[str, Any]) -> Functions:
+    """The functions of a built-in algorithm with its parameters bound.
+
+    Raises:
+        ValueError: naming the parameters that are wrong.
+    """
+    module = importlib.import_module(f"bellwren.algorithms.{algorithm}")
+    functions: Functions = module.functions(**complete(algorithm, params))
+    return functions

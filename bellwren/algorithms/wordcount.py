@@ -1,0 +1,43 @@
+"""Word count: how often each word stands in the text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+
+from bellwren.algorithms.functions import Functions
+
+_ASCII_WORDS = "[A-Za-z]+"
+
+
+def functions(pattern: str, lower: bool) -> Functions:
+    """Count matches of ``pattern``; with ``lower``, words that differ in case only are one."""
+    words = re.compile(pattern)
+
+    def count_line(line: str) -> Iterator[tuple[str, int]]:
+        found = words.findall(line) if not words.groups else (match.group() for match in words.finditer(line))
+        return iter(Counter(word.lower() for word in found).items() if lower else Counter(found).items())
+
+    return Functions(
+        map=count_line,
+        reduce=_total,
+        combine=_total,
+        # A word of ASCII letters ends at every other byte, line ends and UTF-8 sequences included, so the whole
+        # chunk can be searched as bytes. Any other pattern might match across lines, or parts of a character.
+        count_text=_count_ascii_words(lower) if pattern == _ASCII_WORDS else None,
+    )
+
+
+def _total(_: Hashable, counts: Iterable[int]) -> int:
+    return sum(counts)
+
+
+def _count_ascii_words(lower: bool) -> Callable[[bytes], dict[Hashable, int]]:
+    words = re.compile(rb"[a-z]+" if lower else rb"[A-Za-z]+")
+
+    def count(text: bytes) -> dict[Hashable, int]:
+        found = Counter(words.findall(text.lower() if lower else text))
+        return {word.decode("ascii"): count for word, count in found.items()}
+
+    return count

@@ -1,0 +1,192 @@
+"""Finish: decide how a job ended, and write it down: status, failures, execution record.
+
+Called by the state machine at the end of every path, and by an event when an execution ended without getting here
+(aborted, timed out). It may run twice: what it writes is created once or the same again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from bellwren import layout
+from bellwren.control import stages, status
+from bellwren.control.prepare import read_request
+from bellwren.control.reports import StageReport, read_stage
+from bellwren.deployment import Deployment
+from bellwren.engine.stage import Stage
+from bellwren.records.record import make_record
+from bellwren.store import Store, as_json
+
+Document = dict[str, Any]
+
+FAILURES_IN_STATUS = 100
+FAILURES_KEPT = 1000
+_TRACEBACK_IN_STATUS = 4000
+
+
+@dataclass
+class Ending:
+    """Everything that was found of a job at its end."""
+
+    job_id: str
+    spec: Document | None
+    plan: Document | None
+    profile: Document | None
+    error: Document | None
+    """Why the job can't have a result, if there is such a reason."""
+    cancelled: bool
+    stages: dict[str, StageReport] = field(default_factory=dict)
+    failures: list[Document] = field(default_factory=list)
+    failed: int = 0
+    total: int = 0
+
+    @property
+    def outcome(self) -> str:
+        """The final status."""
+        if self.cancelled:
+            return "CANCELLED"
+        return "FAILED" if self.error else "SUCCEEDED"
+
+
+def finish(state: Document, deployment: Deployment) -> Document:
+    """Run the Finish state; returns ``{"status"}``."""
+    jobs = Store(deployment.jobs_bucket)
+    job_id, error, aborted = _read_state(state)
+    found = status.read(jobs, job_id)
+    if found is None and not jobs.head(layout.claim(job_id)):
+        # Nobody ever claimed such a job: an execution that was aborted before its first state.
+        return {"status": "FAILED"}
+    if found is not None and found["status"] in status.FINAL:
+        return {"status": found["status"]}
+    ending = _look(job_id, error, aborted, jobs)
+    _judge(ending)
+    _write_failures(ending, jobs)
+    final = _final_status(ending, found, jobs)
+    if ending.spec and ending.plan and ending.profile:
+        record = make_record(
+            spec=ending.spec,
+            profile=ending.profile,
+            plan=ending.plan,
+            status=final,
+            stages=ending.stages,
+            forecast=jobs.find_json(layout.forecast(job_id)),
+        )
+        final["cost_usd"] = record["cost_usd"]
+        jobs.put_json(layout.record(job_id), record)
+        _publish(record, deployment)
+    if found is None:
+        jobs.create(layout.status(job_id), as_json(final))
+    else:
+        final = status.update(jobs, job_id, **final)
+    if ending.outcome == "SUCCEEDED":
+        _clean(job_id, jobs)
+    return {"status": final["status"]}
+
+
+def _read_state(state: Document) -> tuple[str, Document | None, bool]:
+    """The job, what went wrong on the way here, and whether the execution was aborted."""
+    if state.get("detail-type"):
+        detail = state["detail"]
+        started = json.loads(detail.get("input") or "{}")
+        job_id = read_request(started, detail["name"]).job_id
+        error = {
+            "type": f"Execution{detail['status'].title().replace('_', '')}",
+            "message": detail.get("cause") or "",
+        }
+        return job_id, error, detail["status"] == "ABORTED"
+    job_id = (state.get("job") or {}).get("job_id") or read_request(state["input"], state["name"]).job_id
+    error = state.get("error")
+    if error:
+        error = {"type": error.get("Error", "Error"), "message": _cause(error.get("Cause", ""))}
+    return job_id, error, False
+
+
+def _cause(cause: str) -> str:
+    """A Lambda failure's message, out of the JSON that Step Functions wraps it in."""
+    with contextlib.suppress(ValueError, AttributeError):
+        return str(json.loads(cause)["errorMessage"]) if cause.startswith("{") else cause
+    return cause
+
+
+def _look(job_id: str, error: Document | None, aborted: bool, jobs: Store) -> Ending:
+    plan = jobs.find_json(layout.plan(job_id))
+    fatal = jobs.find_json(layout.fatal(job_id))
+    ending = Ending(
+        job_id=job_id,
+        spec=jobs.find_json(layout.spec(job_id)),
+        plan=plan,
+        profile=jobs.find_json(layout.profile(job_id)),
+        error=fatal or error or (plan or {}).get("error"),
+        cancelled=aborted or jobs.head(layout.cancel(job_id)) is not None,
+    )
+    for name, document in (plan or {}).get("stages", {}).items():
+        ending.stages[name] = read_stage(jobs, job_id, Stage.from_dict(document))
+    return ending
+
+
+def _judge(ending: Ending) -> None:
+    """Count the failures, and see whether there are more than the job tolerates."""
+    tolerate = (ending.spec or {}).get("tolerate", 0.0)
+    for name, report in ending.stages.items():
+        ending.failures += _numbered(report)
+        ending.failed += report.failed
+        ending.total += report.items
+        if report.failed > tolerate * report.items and not ending.error:
+            first = ending.failures[0]
+            ending.error = {
+                "type": "TaskError",
+                "message": (
+                    f"{report.failed} of {report.items} item(s) of stage {name!r} failed, and tolerate={tolerate:g}; "
+                    f"the first is item {first['index']}: {first['type']}: {first['message']}"
+                ),
+            }
+
+
+def _numbered(report: StageReport) -> Iterator[Document]:
+    """Failures with their index in the whole input: a task over records knows only its own."""
+    offset = 0
+    for task in sorted(report.committed):
+        entry = report.committed[task]
+        for failure in entry["failures"]:
+            yield {**failure, "index": failure["index"] + (offset if report.counts_within_tasks else 0)}
+        offset += entry["items"]
+
+
+def _write_failures(ending: Ending, jobs: Store) -> None:
+    for failure in ending.failures[:FAILURES_KEPT]:
+        jobs.put_json(layout.error(ending.job_id, failure["index"]), failure)
+
+
+def _final_status(ending: Ending, found: Document | None, jobs: Store) -> Document:
+    document = found or status.initial(ending.job_id, kind=None, algorithm=None, name=None)
+    last = list(ending.stages.values())[-1:]
+    shown = [{**one, "traceback": one["traceback"][-_TRACEBACK_IN_STATUS:]} for one in ending.failures]
+    document |= {
+        "status": ending.outcome,
+        "finished_at": status.now(),
+        "failures": shown[:FAILURES_IN_STATUS],
+        "failed": ending.failed,
+        "error": ending.error,
+    }
+    for report in last:
+        document["progress"] = {"done": len(report.committed), "total": report.tasks, "stage": report.stage}
+    if ending.outcome == "SUCCEEDED" and ending.spec:
+        document["results_uri"] = stages.results_uri(ending.job_id, ending.spec, jobs.bucket)
+        document["parts"] = last[0].tasks if last else 0
+        document["format"] = ending.spec["output"]["format"]
+    return document
+
+
+def _publish(record: Document, deployment: Deployment) -> None:
+    """Into the records bucket, once: the key depends on nothing that a second try would see differently."""
+    key = layout.execution_record(record["algorithm"], record["job_id"], record["started_at"])
+    Store(deployment.records_bucket).create(key, as_json(record))
+
+
+def _clean(job_id: str, jobs: Store) -> None:
+    """Delete the working keys of a job that needs them no more; a failed job may be resumed from them."""
+    jobs.delete([entry.key for entry in jobs.list(layout.work(job_id))])

@@ -1,0 +1,86 @@
+"""Measure a job's input before it runs: how many items, objects and bytes, and whether its output place is free."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+from bellwren import layout
+from bellwren.deployment import Deployment
+from bellwren.errors import Fault, SpecError
+from bellwren.framing import FrameWriter, Index, Kind
+from bellwren.spec import JobSpec
+from bellwren.store import Store, parse_uri
+
+ROLES = ("map", "reduce", "combine")
+
+
+def measure(document: JobSpec, job_id: str, jobs: Store, deployment: Deployment) -> dict[str, Any]:
+    """The job's profile: ``bytes``, ``items``, ``objects``, where items lie, its functions and settled parameters.
+
+    Raises:
+        SpecError: if the input is missing or the output place is taken.
+    """
+    _check_output(document, deployment)
+    profile: dict[str, Any] = {
+        "functions": {role: found for role in ROLES if (found := document.function(role))},
+        "params": document.settled_params(),
+    }
+    if document.items_payload is not None:
+        profile |= _pickled_items(document, jobs)
+    elif document.items is not None:
+        profile |= _inline_items(document.items, job_id, jobs)
+    else:
+        from bellwren.control.records import measure_records  # noqa: PLC0415  jobs over items need none of it
+
+        profile |= measure_records(document, deployment)
+    return profile
+
+
+def _inline_items(items: list[Any], job_id: str, jobs: Store) -> dict[str, Any]:
+    """Write the items of the document where workers can read ranges of them."""
+    data = io.BytesIO()
+    writer = FrameWriter(data.write)
+    for item in items:
+        writer.add(Kind.VALUE, json.dumps(item, allow_nan=False).encode())
+    index = writer.close()
+    key = layout.items(job_id)
+    jobs.put(key, data.getvalue())
+    return _items(key, "json", index)
+
+
+def _pickled_items(document: JobSpec, jobs: Store) -> dict[str, Any]:
+    assert document.items_payload is not None
+    key = document.items_payload.key
+    found = jobs.find_json(layout.index(key))
+    if found is None or jobs.head(key) is None:
+        where = f"s3://{jobs.bucket}/{key}"
+        allowed = "items that the client has uploaded, with their index beside them; submit the job again"
+        raise SpecError([Fault("items_payload.key", f"nothing at {where}", allowed)])
+    return _items(key, "pickle", Index.from_dict(found))
+
+
+def _items(key: str, codec: str, index: Index) -> dict[str, Any]:
+    return {
+        "items_key": key,
+        "codec": codec,
+        "index": index.as_dict(),
+        "items": index.count,
+        "bytes": index.size_bytes,
+        "objects": 1,
+    }
+
+
+def _check_output(document: JobSpec, deployment: Deployment) -> None:
+    """Parts are created, never overwritten: what an earlier job left there would pass for this one's."""
+    if document.output.uri is None:
+        return
+    bucket, prefix = parse_uri(document.output.uri)
+    if bucket not in (deployment.data_bucket, deployment.jobs_bucket):
+        allowed = f"a place in a bucket that jobs write to: s3://{deployment.data_bucket}/..."
+        raise SpecError([Fault("output.uri", document.output.uri, allowed)])
+    folder = prefix if prefix.endswith("/") or not prefix else prefix + "/"
+    if taken := next(iter(Store(bucket).list(folder + layout.PART)), None):
+        allowed = "an empty place; name another folder, or delete the old results first"
+        raise SpecError([Fault("output.uri", f"s3://{bucket}/{taken.key} is there already", allowed)])

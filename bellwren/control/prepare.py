@@ -1,0 +1,130 @@
+"""Prepare: claim the job, check its document, measure its input.
+
+Whoever starts the state machine, and however often the same start is delivered, one execution claims the job by a
+conditional create; any other ends as a duplicate and touches nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bellwren import layout, spec
+from bellwren.control import measure, status
+from bellwren.deployment import Deployment
+from bellwren.errors import Fault, InputError, SpecError
+from bellwren.spec import identity
+from bellwren.store import Store, as_json, parse_uri
+
+
+@dataclass(frozen=True)
+class Request:
+    """What an execution was started with."""
+
+    job_id: str
+    document: dict[str, Any] | None = None
+    """The job document itself, if it came with the start."""
+    bucket: str = ""
+    key: str = ""
+    """Where the document lies otherwise."""
+    fault: Fault | None = None
+    """What is wrong with the start, if it names no document at all."""
+
+
+def read_request(event: dict[str, Any], name: str) -> Request:
+    """Understand what an execution of this name was started with: an S3 event, ``spec`` or ``spec_uri``."""
+    detail = event.get("detail")
+    if isinstance(detail, dict) and "object" in detail:
+        bucket, found = detail["bucket"]["name"], detail["object"]
+        # EventBridge carries keys as they are; only S3's own notifications URL-encode them.
+        mark = found.get("sequencer") or found.get("etag", "")
+        return Request(identity.from_event(bucket, found["key"], mark), bucket=bucket, key=found["key"])
+    job_id = identity.from_execution(name)
+    if isinstance(event.get("spec"), dict):
+        return Request(job_id, document=event["spec"])
+    uri = event.get("spec_uri")
+    if isinstance(uri, str):
+        try:
+            bucket, key = parse_uri(uri)
+        except InputError as error:
+            return Request(job_id, fault=Fault("spec_uri", repr(uri)[:80], str(error)))
+        return Request(job_id, bucket=bucket, key=key)
+    found = ", ".join(sorted(map(str, event)))[:80] or "nothing"
+    return Request(
+        job_id, fault=Fault("", found, 'an input {"spec": {...}} or {"spec_uri": "s3://bucket/key"}')
+    )
+
+
+def prepare(event: dict[str, Any], execution: str, name: str, deployment: Deployment) -> dict[str, Any]:
+    """Run the Prepare state; returns ``{"job_id", "action", "kind", "algorithm"}``."""
+    request = read_request(event, name)
+    jobs = Store(deployment.jobs_bucket)
+    answer = {"job_id": request.job_id, "kind": None, "algorithm": None}
+    if not _claim(jobs, request.job_id, execution):
+        return {**answer, "action": "DUPLICATE"}
+    _point_to(jobs, request, deployment)
+    try:
+        document = _document(request, deployment)
+        profile = measure.measure(document, request.job_id, jobs, deployment)
+    except SpecError as error:
+        _reject(jobs, request, error)
+        return {**answer, "action": "REJECTED"}
+    jobs.put(layout.spec(request.job_id), as_json(document.to_dict()))
+    jobs.put_json(layout.profile(request.job_id), profile)
+    first = status.initial(
+        request.job_id, kind=document.kind, algorithm=document.algorithm, name=document.name
+    )
+    # Created, not put: a retry of this state must not set a running job back.
+    jobs.create(layout.status(request.job_id), as_json(first))
+    return {**answer, "action": "RUN", "kind": document.kind, "algorithm": document.algorithm}
+
+
+def _claim(jobs: Store, job_id: str, execution: str) -> bool:
+    if jobs.create(layout.claim(job_id), as_json({"execution": execution, "at": status.now()})):
+        return True
+    held = jobs.find_json(layout.claim(job_id))
+    if held is None or held["execution"] != execution:
+        return False
+    # Our own claim: either this state is retried, or a job of this name has long ended.
+    found = status.read(jobs, job_id)
+    return found is None or found["status"] not in status.FINAL
+
+
+def _document(request: Request, deployment: Deployment) -> spec.JobSpec:
+    if request.fault:
+        raise SpecError([request.fault])
+    if request.document is not None:
+        return spec.from_dict(request.document)
+    if request.bucket not in deployment.readable_buckets:
+        allowed = f"a bucket that this deployment reads: {', '.join(deployment.readable_buckets)}"
+        raise SpecError([Fault("spec_uri", request.bucket, allowed)])
+    store = Store(request.bucket)
+    entry = store.head(request.key)
+    if entry is None:
+        uri = f"s3://{request.bucket}/{request.key}"
+        raise SpecError([Fault("spec_uri", uri, "an object that exists; it is not there (any more)")])
+    # One byte more than is allowed is enough for the parser to refuse the rest unread.
+    return spec.parse(store.get_range(request.key, 0, spec.MAX_DOCUMENT_BYTES + 1) if entry.size else b"")
+
+
+def _point_to(jobs: Store, request: Request, deployment: Deployment) -> None:
+    """Tell whoever dropped a document into ``specs/`` which job it became."""
+    if request.bucket == deployment.jobs_bucket and request.key.startswith(layout.SPECS):
+        where = {
+            "job_id": request.job_id,
+            "status_uri": f"s3://{jobs.bucket}/{layout.status(request.job_id)}",
+            "results_uri": f"s3://{jobs.bucket}/{layout.results(request.job_id)}",
+        }
+        jobs.put_json(layout.submitted(request.key), where)
+
+
+def _reject(jobs: Store, request: Request, error: SpecError) -> None:
+    faults = [fault.as_dict() for fault in error.faults]
+    document = {
+        **status.initial(request.job_id, kind=None, algorithm=None, name=None),
+        "status": "REJECTED",
+        "finished_at": status.now(),
+        "failures": faults,
+        "error": {"type": "SpecError", "message": str(error)[:4000], "faults": faults},
+    }
+    jobs.put_json(layout.status(request.job_id), document)

@@ -1,0 +1,1 @@
+"""What runs inside a worker: claims, runners, shuffle. Imports nothing that is slow to import."""

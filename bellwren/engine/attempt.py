@@ -1,0 +1,165 @@
+"""Carry one task through as many runners as it takes, and say what became of each item.
+
+A runner streams the results of a task in order, so a runner's death costs at most the item it was at: what had arrived
+stays, and the shared progress page names the culprit. The next runner goes on behind what had arrived; an item that
+has lost more runners than ``retries`` allows stands as a failure in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bellwren.engine import wire
+from bellwren.engine.crew import Crew, Log, Refused, Runner
+from bellwren.engine.nursery import describe_exit
+from bellwren.engine.stage import Stage
+from bellwren.engine.wire import Kind
+
+OUT_OF_MEMORY_EXIT = 77
+"""Exit code by which a runner says that an allocation failed under its memory limit."""
+MAX_REPORTED_FAILURES = 200
+_WATCH_S = 0.05
+
+
+class OutOfTime(Exception):
+    """The worker's own time is up; what the task has so far is kept for the next round."""
+
+
+@dataclass
+class Work:
+    """A claimed task with its input at hand."""
+
+    task: int
+    head: dict[str, Any]
+    """What the runner must know of the task: kind of input, codec, sizes."""
+    body: list[bytes] = field(default_factory=list)
+    pull: Callable[[int], Awaitable[bytes]] | None = None
+    """Gives the next bytes of a segment, for partitions too large to send at once; empty at its end."""
+    bytes_in: int = 0
+    fetch_s: float = 0.0
+
+
+@dataclass
+class Progressed:
+    """What a task has produced so far, in order."""
+
+    parts: list[bytes] = field(default_factory=list)
+    consumed: int = 0
+    """Items or records whose results are in ``parts``."""
+    count: int = 0
+    """Results in ``parts``, failures included; differs from ``consumed`` where one record gives several results."""
+    failed: int = 0
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    """The first ``MAX_REPORTED_FAILURES`` of them."""
+    shuffled: bytes | None = None
+    compute_s: float = 0.0
+    lost_runners: int = 0
+
+
+class Attempt:
+    """One task on one slot of the crew."""
+
+    def __init__(self, crew: Crew, stage: Stage, start: Callable[[int], Awaitable[Runner]]) -> None:
+        self._crew = crew
+        self._stage = stage
+        self._start = start
+        self._losses: dict[int, int] = {}
+        self._skip: dict[int, dict[str, Any]] = {}
+
+    async def run(self, slot: int, work: Work, done: Progressed) -> bytes:
+        """Run the task to its end, adding to ``done``; return what user code printed.
+
+        Raises:
+            OutOfTime: if the worker's deadline came first.
+        """
+        log = Log()
+        while True:
+            runner = self._crew.runners.get(slot) or await self._start(slot)
+            began = time.monotonic()
+            try:
+                await self._dispatch(runner, work, done)
+            except wire.Closed:
+                # Closing the channel is not dying; whichever it was, this runner is of no more use.
+                runner.kill("")
+                status = await self._crew.ended(runner)
+                done.lost_runners += 1
+                if runner.killed_for == "deadline":
+                    raise OutOfTime from None
+                self._blame(runner, status, done)
+                log.write(runner.log.take())
+            else:
+                runner.drain_log()
+                log.write(runner.log.take())
+                return log.take()
+            finally:
+                done.compute_s += time.monotonic() - began
+
+    async def _dispatch(self, runner: Runner, work: Work, done: Progressed) -> None:
+        watcher = asyncio.create_task(self._watch(runner)) if self._stage.item_timeout_s else None
+        head = {**work.head, "task": work.task, "start": done.consumed, "skip": self._skip}
+        try:
+            await wire.write(runner.writer, Kind.TASK, head, *work.body)
+            while True:
+                kind, answer, body = await wire.read(runner.reader)
+                if kind is Kind.NEED and work.pull:
+                    await wire.write(runner.writer, Kind.BLOCK, {}, await work.pull(answer["segment"]))
+                elif kind is Kind.REFUSED:
+                    raise Refused(answer)
+                else:
+                    self._collect(answer, body, done)
+                    if kind is Kind.DONE:
+                        return
+        except ConnectionError as error:
+            raise wire.Closed from error
+        finally:
+            if watcher:
+                watcher.cancel()
+
+    def _collect(self, answer: dict[str, Any], body: memoryview, done: Progressed) -> None:
+        if answer.get("shuffled"):
+            done.shuffled = bytes(body)
+        elif len(body):
+            done.parts.append(bytes(body))
+        done.consumed += answer.get("consumed", 0)
+        done.count += answer.get("count", 0)
+        failures = answer.get("failures", ())
+        done.failed += len(failures)
+        done.failures += failures[: MAX_REPORTED_FAILURES - len(done.failures)]
+
+    def _blame(self, runner: Runner, status: int, done: Progressed) -> None:
+        """Charge the loss of a runner to the item it was at."""
+        position, _ = self._crew.progress.get(runner.slot)
+        position = max(position, done.consumed)
+        self._losses[position] = self._losses.get(position, 0) + 1
+        if self._losses[position] > self._stage.retries:
+            self._skip[position] = self._verdict(runner, status, self._losses[position])
+
+    def _verdict(self, runner: Runner, status: int, tries: int) -> dict[str, Any]:
+        tried = f" ({tries} tries)" if tries > 1 else ""
+        if runner.killed_for == "timeout":
+            limit = self._stage.item_timeout_s
+            return {
+                "type": "TimedOut",
+                "message": f"the item ran longer than item_timeout_s={limit:g}{tried}",
+            }
+        if status == OUT_OF_MEMORY_EXIT << 8:
+            return {
+                "type": "OutOfMemory",
+                "message": f"the item needed more memory than its runner has{tried}; raise memory_mb",
+            }
+        hint = "; the kernel does that when memory runs out" if status == 9 else ""
+        return {"type": "WorkerDied", "message": f"the runner {describe_exit(status)}{hint}{tried}"}
+
+    async def _watch(self, runner: Runner) -> None:
+        limit = self._stage.item_timeout_s or 0.0
+        while True:
+            position, since = self._crew.progress.get(runner.slot)
+            left = since + limit - time.monotonic() if position >= 0 else limit
+            if left <= 0:
+                runner.kill("timeout")
+                return
+            await asyncio.sleep(max(min(left, 1.0), _WATCH_S) if left > _WATCH_S else _WATCH_S)

@@ -1,0 +1,176 @@
+"""The runners of one invocation, as the supervisor sees them: start, feed, watch, replace."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+from dataclasses import dataclass, field
+from typing import Any
+
+from bellwren.engine import wire
+from bellwren.engine.nursery import Progress, describe_exit
+from bellwren.engine.wire import Kind
+
+_LOG_LIMIT = 64 * 1024
+_STREAM_LIMIT = 1 << 20
+
+
+class Refused(Exception):
+    """The runner could not load the job's code. Every task would fail alike, so the job ends."""
+
+    def __init__(self, failure: dict[str, Any]) -> None:
+        self.failure = failure
+        super().__init__(f"{failure.get('type')}: {failure.get('message')}")
+
+
+class Log:
+    """What user code printed: the first half and the last half of the limit, and how much was left out between."""
+
+    def __init__(self, limit: int = _LOG_LIMIT) -> None:
+        self._half = limit // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._dropped = 0
+
+    def write(self, data: bytes) -> None:
+        """Take output; memory stays within the limit whatever comes."""
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:] if room > 0 else data
+        if (excess := len(self._tail) - self._half) > 0:
+            del self._tail[:excess]
+            self._dropped += excess
+
+    def take(self) -> bytes:
+        """All of it, and start afresh."""
+        note = f"\n[... {self._dropped} bytes left out ...]\n".encode() if self._dropped else b""
+        text = bytes(self._head) + note + bytes(self._tail)
+        self._head, self._tail, self._dropped = bytearray(), bytearray(), 0
+        return text
+
+
+@dataclass
+class Runner:
+    """One live runner process and its channel."""
+
+    slot: int
+    pid: int
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    log_fd: int
+    log: Log = field(default_factory=Log)
+    killed_for: str = ""
+    """Why the supervisor killed it: ``timeout`` or ``deadline``; empty if it died by itself."""
+
+    def drain_log(self) -> None:
+        """Take what the runner has printed so far."""
+        with contextlib.suppress(BlockingIOError, OSError):
+            while data := os.read(self.log_fd, 1 << 16):
+                self.log.write(data)
+
+    def kill(self, why: str) -> None:
+        """End the runner and everything in its process group."""
+        self.killed_for = self.killed_for or why
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+
+class Crew:
+    """Asks the nursery for runners and learns from it how they ended."""
+
+    def __init__(self, control: socket.socket, progress: Progress, memory_bytes: int | None) -> None:
+        self.progress = progress
+        self._control = control
+        self._memory_bytes = memory_bytes
+        self._spawned: dict[int, asyncio.Future[tuple[int, list[int]]]] = {}
+        self._exits: dict[int, asyncio.Future[int]] = {}
+        self.runners: dict[int, Runner] = {}
+        control.setblocking(False)
+        asyncio.get_running_loop().add_reader(control, self._hear)
+
+    async def start(self, slot: int, setup: dict[str, Any], code: bytes) -> Runner:
+        """Start a fresh runner in a slot and load the job's code into it.
+
+        Raises:
+            Refused: if the code can't be loaded.
+        """
+        loop = asyncio.get_running_loop()
+        self._spawned[slot] = loop.create_future()
+        self._say({"spawn": slot, "memory_bytes": self._memory_bytes})
+        pid, (data_fd, log_fd) = await self._spawned.pop(slot)
+        reader, writer = await asyncio.open_connection(
+            sock=socket.socket(fileno=data_fd), limit=_STREAM_LIMIT
+        )
+        os.set_blocking(log_fd, False)
+        runner = Runner(slot, pid, reader, writer, log_fd)
+        loop.add_reader(log_fd, self._read_log, runner)
+        self.runners[slot] = runner
+        try:
+            await wire.write(writer, Kind.SETUP, {**setup, "slot": slot}, code)
+            kind, head, _ = await wire.read(reader)
+        except (wire.Closed, ConnectionError) as error:
+            how = describe_exit(await self.ended(runner))
+            raise Refused(
+                {"type": "WorkerDied", "message": f"the runner {how} while loading the code"}
+            ) from error
+        if kind is Kind.REFUSED:
+            raise Refused(head)
+        return runner
+
+    async def ended(self, runner: Runner) -> int:
+        """Wait until the runner is gone, clean up after it and return its wait status."""
+        status = await self._exit_of(runner.pid)
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(runner.log_fd)
+        runner.drain_log()
+        with contextlib.suppress(OSError):
+            os.close(runner.log_fd)
+        runner.writer.close()
+        if self.runners.get(runner.slot) is runner:
+            del self.runners[runner.slot]
+        return status
+
+    def kill_all(self, why: str) -> None:
+        """End every runner."""
+        for runner in list(self.runners.values()):
+            runner.kill(why)
+
+    def answer(self, result: dict[str, Any]) -> None:
+        """Hand the nursery what the handler returns."""
+        self._say({"result": result})
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._control.send(json.dumps(message).encode())
+
+    def _exit_of(self, pid: int) -> asyncio.Future[int]:
+        return self._exits.setdefault(pid, asyncio.get_running_loop().create_future())
+
+    def _hear(self) -> None:
+        try:
+            data, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 2)
+        except BlockingIOError:
+            return
+        if not data:
+            return
+        message = json.loads(data)
+        if "spawned" in message:
+            self._spawned[message["slot"]].set_result((message["spawned"], list(fds)))
+        else:
+            future = self._exit_of(message["exited"])
+            if not future.done():
+                future.set_result(message["status"])
+
+    @staticmethod
+    def _read_log(runner: Runner) -> None:
+        try:
+            data = os.read(runner.log_fd, 1 << 16)
+        except BlockingIOError:
+            return
+        if data:
+            runner.log.write(data)
+        else:
+            asyncio.get_running_loop().remove_reader(runner.log_fd)

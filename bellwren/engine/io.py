@@ -1,0 +1,68 @@
+"""Storage for the supervisor's event loop: the blocking store, on a few threads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
+
+from bellwren.store import Store, as_json
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_THREADS = 16
+
+
+class Pool:
+    """The buckets of a job, without blocking the loop. Requests are counted, for the job's cost."""
+
+    def __init__(self, jobs_bucket: str) -> None:
+        self._threads = ThreadPoolExecutor(_THREADS)
+        self._stores: dict[str, Store] = {}
+        self.jobs = self.store(jobs_bucket)
+        self.requests = {"get": 0, "put": 0, "list": 0}
+
+    def store(self, bucket: str) -> Store:
+        """The store of a bucket, made once."""
+        if bucket not in self._stores:
+            self._stores[bucket] = Store(bucket)
+        return self._stores[bucket]
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a blocking function on a thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
+
+    async def get(self, bucket: str, key: str, etag: str | None = None) -> bytes:
+        """A whole object."""
+        self.requests["get"] += 1
+        return await self.call(self.store(bucket).get, key, etag=etag)
+
+    async def get_range(
+        self, bucket: str, key: str, start: int, end: int, *, etag: str | None = None
+    ) -> bytes:
+        """Bytes ``[start, end)`` of an object."""
+        self.requests["get"] += 1
+        return await self.call(self.store(bucket).get_range, key, start, end, etag=etag)
+
+    async def create(self, bucket: str, key: str, data: bytes) -> bool:
+        """Create an object; False if there was one."""
+        self.requests["put"] += 1
+        return await self.call(self.store(bucket).create, key, data)
+
+    async def put_json(self, key: str, document: Any) -> None:
+        """Write a document into the jobs bucket."""
+        self.requests["put"] += 1
+        await self.call(self.jobs.put, key, as_json(document))
+
+    async def jobs_json(self, key: str) -> Any:
+        """Read a document of the jobs bucket."""
+        return json.loads(await self.get(self.jobs.bucket, key))
+
+    async def exists(self, bucket: str, key: str) -> bool:
+        """Whether there is such an object."""
+        self.requests["get"] += 1
+        return await self.call(self.store(bucket).head, key) is not None

@@ -1,0 +1,56 @@
+"""The life of a runner: load the job's code once, then run tasks until the supervisor hangs up.
+
+It has no credentials to use and makes no request: bytes come in, bytes go out. Whatever user code does to this process
+ends with it; the supervisor sees how, and on which item.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from bellwren.engine import operations, wire
+from bellwren.engine.attempt import OUT_OF_MEMORY_EXIT
+from bellwren.engine.channel import Channel
+from bellwren.engine.loading import load
+from bellwren.engine.nursery import Progress
+from bellwren.engine.stage import Stage
+from bellwren.engine.wire import Kind
+from bellwren.errors import InputError
+from bellwren.payload.outcome import describe_failure
+
+
+def live(sock: socket.socket, progress: Progress, slot: int) -> None:
+    """The runner process: its whole life, from fork to exit."""
+    _, setup, code = wire.receive(sock)
+    stage = Stage.from_dict(setup["stage"])
+    os.environ.update(stage.env)
+    try:
+        functions = load(stage, _cut(code, setup["code"]))
+    except BaseException as error:  # noqa: BLE001  user code runs at import, and SystemExit must not pass for success
+        wire.send(sock, Kind.REFUSED, describe_failure(error, index=-1).as_dict())
+        return
+    wire.send(sock, Kind.READY)
+    operation = operations.OPERATIONS[stage.operation]
+    channel = Channel(sock, progress, slot)
+    seed = f"{setup['job_id']}:{stage.name}"
+    while True:
+        try:
+            _, head, body = wire.receive(sock)
+        except wire.Closed:
+            return
+        try:
+            operation(operations.Task(stage, head, body, seed), functions, channel)
+        except InputError as error:
+            wire.send(sock, Kind.REFUSED, describe_failure(error, index=-1).as_dict())
+            return
+        except MemoryError:
+            channel.flush()
+            os._exit(OUT_OF_MEMORY_EXIT)
+
+
+def _cut(code: memoryview, sizes: list[tuple[str, int]]) -> dict[str, memoryview]:
+    objects = {}
+    for sha256, size in sizes:
+        objects[sha256], code = code[:size], code[size:]
+    return objects

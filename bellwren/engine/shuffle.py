@@ -1,0 +1,232 @@
+"""The shuffle: one object for each map task, its partitions side by side behind an index.
+
+A map task writes one object and a reducer reads one range of each, so W map tasks and R partitions cost W writes
+and W·R ranged reads, where one object for each pair would cost W·R writes, the dearest request of S3.
+
+Object: magic, number of partitions, R+1 offsets, the segments, a note in JSON. A segment is a run of blocks; a
+block is a length and a pickled list of entries ``(hash, key, values)`` in order of hash. Segments of one partition
+can therefore be merged as streams, and a reducer never needs a whole partition in memory. Values of a key stay in
+item order: within a task by order of emission, across tasks by task number, since Python's sort and ``heapq.merge``
+are stable.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import pickle
+import struct
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from operator import itemgetter
+from typing import Any
+
+from bellwren.engine.hashing import canonical, partition_of_hash, stable_hash
+
+_MAGIC = b"BWS1"
+_HEAD = struct.Struct("<4sI")
+_LENGTH = struct.Struct("<I")
+_BLOCK_ENTRIES = 512
+_BLOCK_VALUES = 4096
+_COMBINE_ABOVE = 200_000
+
+by_hash = itemgetter(0)
+Entry = tuple[int, Hashable, list[Any]]
+Combine = Callable[[Any, Iterator[Any]], Any]
+
+
+class Grouper:
+    """Groups the pairs of one map task by key, combining as it goes so that memory follows the number of keys."""
+
+    def __init__(self, combine: Combine | None) -> None:
+        self._combine = combine
+        self._groups: dict[Hashable, list[Any]] = {}
+        self._values = 0
+
+    def add(self, pairs: Iterable[tuple[Hashable, Any]]) -> None:
+        """Take one record's pairs, all or none.
+
+        Raises:
+            TypeError: if what was emitted is no pair, or a key can't be grouped or partitioned.
+        """
+        checked = [(canonical(_hashable(key)), value) for key, value in map(_pair, pairs)]
+        for key, value in checked:
+            group = self._groups.get(key)
+            if group is None:
+                stable_hash(key)  # an unknown type of key is the record's fault, and is found here
+                self._groups[key] = [value]
+            else:
+                group.append(value)
+        self._values += len(checked)
+        if self._combine is not None and self._values > _COMBINE_ABOVE:
+            self._shrink()
+
+    def add_totals(self, totals: dict[Hashable, Any]) -> None:
+        """Take values that are already one for each key (a built-in algorithm's own counting)."""
+        for key, value in totals.items():
+            self._groups.setdefault(key, []).append(value)
+
+    def object(self, partitions: int, note: dict[str, Any] | None = None) -> bytes:
+        """The shuffle object of everything added, with a note on how it came about."""
+        if self._combine is not None:
+            self._shrink()
+        entries = ((stable_hash(key), key, values) for key, values in self._groups.items())
+        return encode(entries, partitions) + json.dumps(note or {}).encode()
+
+    def _shrink(self) -> None:
+        assert self._combine is not None
+        for key, values in self._groups.items():
+            if len(values) > 1:
+                self._groups[key] = [self._combine(key, iter(values))]
+        # Keys that hardly repeat would make every further record shrink again: the bar moves with what is left.
+        self._values = -len(self._groups)
+
+
+def encode(entries: Iterable[Entry], partitions: int) -> bytes:
+    """Write entries into one shuffle object."""
+    segments: list[list[Entry]] = [[] for _ in range(partitions)]
+    for entry in entries:
+        segments[partition_of_hash(entry[0], partitions)].append(entry)
+    body: list[bytes] = []
+    offsets = [0]
+    for segment in segments:
+        segment.sort(key=by_hash)
+        blocks = [_LENGTH.pack(len(block)) + block for block in map(_pickled, _blocks(segment))]
+        body += blocks
+        offsets.append(offsets[-1] + sum(map(len, blocks)))
+    return _HEAD.pack(_MAGIC, partitions) + struct.pack(f"<{partitions + 1}Q", *offsets) + b"".join(body)
+
+
+def index_bytes(partitions: int) -> int:
+    """Length of the index at the start of a shuffle object."""
+    return _HEAD.size + 8 * (partitions + 1)
+
+
+def segment_ranges(index: bytes, partitions: int) -> list[tuple[int, int]]:
+    """Byte range ``[start, end)`` of each partition's segment, from the first ``index_bytes`` of an object.
+
+    Raises:
+        ValueError: if the bytes are not the index of a shuffle object with that many partitions.
+    """
+    magic, found = _HEAD.unpack_from(index)
+    if magic != _MAGIC or found != partitions:
+        raise ValueError(
+            f"not a shuffle object of {partitions} partitions (magic {magic!r}, {found} partitions)"
+        )
+    offsets = struct.unpack_from(f"<{partitions + 1}Q", index, _HEAD.size)
+    base = index_bytes(partitions)
+    return [(base + offsets[p], base + offsets[p + 1]) for p in range(partitions)]
+
+
+def note(data: bytes, partitions: int) -> dict[str, Any]:
+    """The note of a whole shuffle object."""
+    end = segment_ranges(data, partitions)[-1][1]
+    found: dict[str, Any] = json.loads(data[end:])
+    return found
+
+
+def decode_segment(segment: bytes | memoryview) -> Iterator[Entry]:
+    """Entries of a whole segment."""
+    start = 0
+    while start < len(segment):
+        (length,) = _LENGTH.unpack_from(segment, start)
+        start += _LENGTH.size
+        yield from pickle.loads(segment[start : start + length])  # noqa: S301  written by a worker of this job
+        start += length
+
+
+def whole_blocks(data: bytes | memoryview) -> int:
+    """How many leading bytes of ``data`` are complete blocks (the rest waits for the next read)."""
+    start = 0
+    while start + _LENGTH.size <= len(data):
+        (length,) = _LENGTH.unpack_from(data, start)
+        if start + _LENGTH.size + length > len(data):
+            break
+        start += _LENGTH.size + length
+    return start
+
+
+def merge(segments: list[Iterator[Entry]]) -> Iterator[Entry]:
+    """Entries of one partition from all map tasks, by hash and, within a hash, by task."""
+    return heapq.merge(*segments, key=by_hash)
+
+
+def groups(entries: Iterable[Entry]) -> Iterator[tuple[Hashable, Iterator[Any]]]:
+    """Each key once, with its values in item order, from entries in order of hash.
+
+    The values are a one-shot iterator, and what the caller leaves unread of it is skipped. Keys of the same hash (a
+    collision) are told apart by equality, which needs the values of the later ones in memory.
+    """
+    stream = _Peekable(entries)
+    while (head := stream.peek()) is not None:
+        hashed = head[0]
+        waiting: dict[Hashable, list[Any]] = {}
+        key = canonical(head[1])
+        values = _values(stream, hashed, key, waiting)
+        yield key, values
+        for _ in values:
+            pass
+        for other, kept in waiting.items():
+            yield other, iter(kept)
+
+
+def _values(
+    stream: _Peekable, hashed: int, key: Hashable, waiting: dict[Hashable, list[Any]]
+) -> Iterator[Any]:
+    while (head := stream.peek()) is not None and head[0] == hashed:
+        stream.take()
+        other = canonical(head[1])
+        # Identity first: the one NaN that all NaNs became is still not equal to itself.
+        if other is key or other == key:
+            yield from head[2]
+        else:
+            waiting.setdefault(other, []).extend(head[2])
+
+
+class _Peekable:
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries = iter(entries)
+        self._head = next(self._entries, None)
+
+    def peek(self) -> Entry | None:
+        return self._head
+
+    def take(self) -> None:
+        self._head = next(self._entries, None)
+
+
+def _blocks(segment: list[Entry]) -> Iterator[list[Entry]]:
+    block: list[Entry] = []
+    size = 0
+    for hashed, key, values in segment:
+        for start in range(0, len(values), _BLOCK_VALUES):
+            piece = values[start : start + _BLOCK_VALUES]
+            block.append((hashed, key, piece))
+            size += len(piece)
+            if len(block) >= _BLOCK_ENTRIES or size >= _BLOCK_VALUES:
+                yield block
+                block, size = [], 0
+    if block:
+        yield block
+
+
+def _pickled(block: list[Entry]) -> bytes:
+    return pickle.dumps(block, protocol=5)
+
+
+def _pair(pair: Any) -> tuple[Any, Any]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise TypeError(
+            f"the map function must give (key, value) pairs; it gave {type(pair).__name__}: {pair!r:.80}"
+        )
+    return pair[0], pair[1]
+
+
+def _hashable(key: Any) -> Hashable:
+    try:
+        hash(key)
+    except TypeError:
+        raise TypeError(
+            f"a key of type {type(key).__name__} cannot be grouped, because it cannot be hashed; "
+            "use a tuple for a list and a frozenset for a set"
+        ) from None
+    return key  # type: ignore[no-any-return]

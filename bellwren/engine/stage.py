@@ -1,0 +1,62 @@
+"""One stage of a job as a worker sees it, read from ``plan.json``.
+
+A stage has ``tasks`` numbered tasks; each worker of a round gets the same description and its own number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Operation = Literal["map", "shuffle", "reduce"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the parts of a final stage go."""
+
+    bucket: str
+    prefix: str
+    """Key prefix, with its slash."""
+    format: Literal["jsonl", "pickle"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What to do with which input, and where its output goes. JSON-able: it stands in ``plan.json`` as it is here."""
+
+    name: str
+    operation: Operation
+    tasks: int
+    """Number of tasks: chunks of the input, or partitions of the shuffle."""
+    functions: dict[str, dict[str, Any]]
+    """For each role (map, reduce, combine) where its code is: ``{"builtin"}`` | ``{"code": uri, "sha256", "entry"}`` |
+    ``{"payload": key, "sha256", "python", "cloudpickle"}``."""
+    input: dict[str, Any]
+    """``{"kind": "items", "codec", "key"}`` | ``{"kind": "records", ...}`` | ``{"kind": "shuffle", "stage",
+    "tasks"}``."""
+    partitions: int = 0
+    """Partitions that a shuffle stage writes."""
+    output: Output | None = None
+    """None for a stage whose output the next stage reads."""
+    params: dict[str, Any] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    retries: int = 2
+    retry_on: tuple[str, ...] = ()
+    item_timeout_s: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form in which a stage stands in ``plan.json``."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(document: dict[str, Any]) -> Stage:
+        """Read back what ``as_dict`` wrote."""
+        output = document.get("output")
+        return Stage(
+            **{
+                **document,
+                "output": Output(**output) if output else None,
+                "retry_on": tuple(document.get("retry_on", ())),
+            }
+        )

@@ -1,0 +1,98 @@
+"""How supervisor and runner talk: length-prefixed frames on a socket pair.
+
+A frame is a kind (one byte), a length (eight bytes) and that many bytes. A frame with a header document starts with the
+document's length, so that one frame can carry a few named scalars and many megabytes without copying either twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import struct
+from enum import IntEnum
+from typing import Any
+
+_FRAME = struct.Struct(">BQ")
+_LENGTH = struct.Struct(">I")
+
+
+class Kind(IntEnum):
+    """What a frame says. Below 10 the supervisor speaks, from 10 on the runner."""
+
+    SETUP = 1
+    TASK = 2
+    BLOCK = 3
+    READY = 10
+    REFUSED = 11
+    RESULTS = 12
+    DONE = 13
+    NEED = 14
+
+
+class Closed(ConnectionError):
+    """The other side is gone."""
+
+
+def send(
+    sock: socket.socket, kind: Kind, head: dict[str, Any] | None = None, *parts: bytes | memoryview
+) -> None:
+    """Send one frame, blocking (the runner's side)."""
+    document = json.dumps(head or {}).encode()
+    length = _LENGTH.size + len(document) + sum(len(part) for part in parts)
+    sock.sendall(_FRAME.pack(kind, length) + _LENGTH.pack(len(document)) + document)
+    for part in parts:
+        sock.sendall(part)
+
+
+def receive(sock: socket.socket) -> tuple[Kind, dict[str, Any], memoryview]:
+    """Wait for one frame, blocking (the runner's side).
+
+    Raises:
+        Closed: if the supervisor is gone.
+    """
+    kind, length = _FRAME.unpack(_exactly(sock, _FRAME.size))
+    return _opened(Kind(kind), _exactly(sock, length))
+
+
+async def write(
+    writer: asyncio.StreamWriter, kind: Kind, head: dict[str, Any], *parts: bytes | memoryview
+) -> None:
+    """Send one frame (the supervisor's side)."""
+    document = json.dumps(head).encode()
+    length = _LENGTH.size + len(document) + sum(len(part) for part in parts)
+    writer.write(_FRAME.pack(kind, length) + _LENGTH.pack(len(document)) + document)
+    for part in parts:
+        writer.write(part)
+    await writer.drain()
+
+
+async def read(reader: asyncio.StreamReader) -> tuple[Kind, dict[str, Any], memoryview]:
+    """Wait for one frame (the supervisor's side).
+
+    Raises:
+        Closed: if the runner is gone, also in the middle of a frame.
+    """
+    try:
+        kind, length = _FRAME.unpack(await reader.readexactly(_FRAME.size))
+        return _opened(Kind(kind), await reader.readexactly(length))
+    except (asyncio.IncompleteReadError, ConnectionError, ValueError) as error:
+        raise Closed from error
+
+
+def _opened(kind: Kind, frame: bytes | bytearray) -> tuple[Kind, dict[str, Any], memoryview]:
+    view = memoryview(frame)
+    (length,) = _LENGTH.unpack_from(frame)
+    head = json.loads(bytes(view[_LENGTH.size : _LENGTH.size + length]))
+    return kind, head, view[_LENGTH.size + length :]
+
+
+def _exactly(sock: socket.socket, length: int) -> bytearray:
+    data = bytearray(length)
+    view = memoryview(data)
+    while view:
+        count = sock.recv_into(view)
+        if not count:
+            raise Closed
+        view = view[count:]
+    return data

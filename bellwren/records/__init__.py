@@ -1,0 +1,1 @@
+"""Execution records: what each run was and what it took."""

@@ -1,0 +1,275 @@
+"""One bucket, as the client, the control functions and the workers see it.
+
+Built on obstore (Rust): importing it costs a tenth of boto3, and so does each request. Nothing here starts a thread or
+the Rust runtime at import; the first request does, and so a process that wants to fork safely must fork before it.
+
+Object names that the Rust library can't express (an empty or ``..`` path segment, a trailing slash) are legal in S3 and
+do occur in users' buckets; requests for those go through boto3, which is imported only then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
+from obstore.store import S3Store
+
+from bellwren.errors import InputError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+# S3 answers a burst on a fresh prefix with 503 SlowDown for a while; the library's retries are exponential with jitter.
+_RETRIES = {
+    "max_retries": 12,
+    "retry_timeout": timedelta(seconds=120),
+    "backoff": {"init_backoff": timedelta(milliseconds=50), "max_backoff": timedelta(seconds=8), "base": 2},
+}
+_CLIENT = {"allow_http": True, "timeout": "300s", "connect_timeout": "10s"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One object of a listing."""
+
+    key: str
+    size: int
+    """Bytes."""
+    etag: str
+    """With its quotes, as HTTP carries it."""
+
+
+def parse_uri(uri: str) -> tuple[str, str]:
+    """Split ``s3://bucket/key`` into bucket and key, the key verbatim (it is never URL-decoded).
+
+    Raises:
+        InputError: if ``uri`` is no S3 URI.
+    """
+    if not uri.startswith("s3://"):
+        raise InputError(f"{uri!r} is not an S3 URI; write s3://bucket/key")
+    bucket, _, key = uri[len("s3://") :].partition("/")
+    if not bucket:
+        raise InputError(f"{uri!r} names no bucket; write s3://bucket/key")
+    return bucket, key
+
+
+class Store:
+    """Reads and writes of one bucket. Every method blocks and may be called from any thread."""
+
+    def __init__(self, bucket: str, *, credential_provider: Any = None, **options: Any) -> None:
+        """``options`` are obstore's (``region``, ``endpoint``, ``access_key_id``, ...).
+
+        By default the environment's.
+        """
+        self.bucket = bucket
+        endpoint = (
+            options.get("endpoint")
+            or os.environ.get("AWS_ENDPOINT_URL_S3")
+            or os.environ.get("AWS_ENDPOINT_URL")
+        )
+        if endpoint:
+            options["endpoint"] = endpoint
+        self._options = options
+        self._s3 = S3Store(
+            bucket,
+            client_options=_CLIENT,  # type: ignore[arg-type]
+            retry_config=_RETRIES,  # type: ignore[arg-type]
+            credential_provider=credential_provider,
+            **options,
+        )
+
+    def get(self, key: str, *, etag: str | None = None) -> bytes:
+        """The whole object.
+
+        Raises:
+            FileNotFoundError: if there is none.
+            InputError: if ``etag`` is given and the object is another one by now.
+        """
+        if not _expressible(key):
+            return self._odd_get(key, etag=etag)
+        with _named(self.bucket, key):
+            return bytes(obstore.get(self._s3, key, options={"if_match": etag} if etag else None).bytes())
+
+    def get_range(self, key: str, start: int, end: int, *, etag: str | None = None) -> bytes:
+        """Bytes ``[start, end)``; shorter where the object ends before. Raises as ``get``."""
+        if end <= start:
+            return b""
+        if not _expressible(key):
+            return self._odd_get(key, etag=etag, range_=(start, end))
+        options: Any = {"range": (start, end)}
+        if etag:
+            options["if_match"] = etag
+        with _named(self.bucket, key):
+            return bytes(obstore.get(self._s3, key, options=options).bytes())
+
+    def find(self, key: str) -> bytes | None:
+        """The whole object, or None where there is none."""
+        try:
+            return self.get(key)
+        except FileNotFoundError:
+            return None
+
+    def find_with_etag(self, key: str) -> tuple[bytes, str] | None:
+        """The object and its ETag, for a later ``replace``."""
+        try:
+            result = obstore.get(self._s3, key)
+        except (NotFoundError, FileNotFoundError):
+            return None
+        return bytes(result.bytes()), str(result.meta["e_tag"])
+
+    def head(self, key: str) -> Entry | None:
+        """Size and ETag, or None where there is no such object."""
+        if not _expressible(key):
+            return self._odd_head(key)
+        try:
+            meta = obstore.head(self._s3, key)
+        except (NotFoundError, FileNotFoundError):
+            return None
+        return Entry(key, meta["size"], meta["e_tag"] or "")
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write the object, whatever was there."""
+        obstore.put(self._s3, key, data)
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Write the object only if there is none (``If-None-Match: *``); False if there was one.
+
+        False does not mean that another writer was first: a response lost on the way makes the retry meet our own
+        object. Where that matters the caller puts something of its own into ``data`` and reads it back.
+        """
+        try:
+            obstore.put(self._s3, key, data, mode="create", use_multipart=False)
+        except (AlreadyExistsError, PreconditionError):
+            return False
+        return True
+
+    def replace(self, key: str, data: bytes, etag: str) -> bool:
+        """Write the object only if it still is the one with this ETag (compare and swap); False if not."""
+        try:
+            obstore.put(self._s3, key, data, mode={"e_tag": etag}, use_multipart=False)
+        except (PreconditionError, NotFoundError, FileNotFoundError):
+            return False
+        return True
+
+    def delete(self, keys: list[str]) -> None:
+        """Delete objects; a missing one is no error."""
+        if keys:
+            with contextlib.suppress(NotFoundError, FileNotFoundError):
+                obstore.delete(self._s3, keys)
+
+    def list(self, prefix: str = "") -> Iterator[Entry]:
+        """Every object whose key starts with ``prefix``, in key order, over as many pages as it takes."""
+        # The Rust library lists path segments, so it is asked for the folder and the rest of the prefix is matched
+        # here.
+        folder = prefix.rpartition("/")[0]
+        entries: list[Entry] = []
+        try:
+            for page in obstore.list(self._s3, prefix=folder or None, chunk_size=1000):
+                entries += [Entry(meta["path"], meta["size"], meta["e_tag"] or "") for meta in page]
+        except Exception as error:
+            if "invalid path" not in str(error) and "Could not parse" not in str(error):
+                raise
+            entries = list(self._odd_list(prefix))
+        yield from sorted(
+            (entry for entry in entries if entry.key.startswith(prefix)), key=lambda entry: entry.key
+        )
+
+    # -- documents ------------------------------------------------------------------------------------------------
+
+    def find_json(self, key: str) -> Any | None:
+        """The parsed document, or None where there is none."""
+        data = self.find(key)
+        return None if data is None else json.loads(data)
+
+    def put_json(self, key: str, document: Any) -> None:
+        """Write a document as strict JSON; a NaN or infinity in it is an error here, not at the reader's."""
+        self.put(key, as_json(document))
+
+    # -- names that the Rust library can't express ------------------------------------------------------------------
+
+    def _boto3(self) -> Any:
+        import boto3  # noqa: PLC0415  slow to import, hardly ever needed
+
+        names = {
+            "endpoint": "endpoint_url",
+            "region": "region_name",
+            "access_key_id": "aws_access_key_id",
+            "secret_access_key": "aws_secret_access_key",
+            "session_token": "aws_session_token",
+        }
+        module: ModuleType = boto3
+        return module.client("s3", **{names[k]: v for k, v in self._options.items() if k in names})
+
+    def _odd_get(self, key: str, *, etag: str | None, range_: tuple[int, int] | None = None) -> bytes:
+        client = self._boto3()
+        arguments: dict[str, Any] = {"Bucket": self.bucket, "Key": key}
+        if etag:
+            arguments["IfMatch"] = etag
+        if range_:
+            arguments["Range"] = f"bytes={range_[0]}-{range_[1] - 1}"
+        try:
+            return bytes(client.get_object(**arguments)["Body"].read())
+        except client.exceptions.ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code in ("NoSuchKey", "404"):
+                raise FileNotFoundError(f"there is no object s3://{self.bucket}/{key}") from error
+            if code in ("PreconditionFailed", "412"):
+                raise _changed(self.bucket, key) from error
+            raise
+
+    def _odd_head(self, key: str) -> Entry | None:
+        client = self._boto3()
+        try:
+            meta = client.head_object(Bucket=self.bucket, Key=key)
+        except client.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
+                return None
+            raise
+        return Entry(key, meta["ContentLength"], meta["ETag"])
+
+    def _odd_list(self, prefix: str) -> Iterator[Entry]:
+        pages = self._boto3().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
+        for page in pages:
+            for item in page.get("Contents", ()):
+                yield Entry(item["Key"], item["Size"], item["ETag"])
+
+
+def as_json(document: Any) -> bytes:
+    """Strict JSON, readable, keys in the order given."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def _expressible(key: str) -> bool:
+    return bool(key) and not any(segment in ("", ".", "..") for segment in key.split("/"))
+
+
+def _changed(bucket: str, key: str) -> InputError:
+    return InputError(
+        f"s3://{bucket}/{key} changed while the job ran; the job needs inputs that stay as they are"
+    )
+
+
+@contextlib.contextmanager
+def _named(bucket: str, key: str) -> Iterator[None]:
+    try:
+        yield
+    except (NotFoundError, FileNotFoundError) as error:
+        raise FileNotFoundError(f"there is no object s3://{bucket}/{key}") from error
+    except PreconditionError as error:
+        raise _changed(bucket, key) from error
+
+
+def is_local(endpoint: str | None) -> bool:
+    """Whether an endpoint is an emulator on this machine."""
+    host = urlsplit(unquote(endpoint or "")).hostname or ""
+    return host in ("127.0.0.1", "localhost", "::1")

@@ -1,0 +1,15 @@
+"""The Prepare state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bellwren.control.prepare import prepare
+from bellwren.deployment import Deployment
+
+_DEPLOYMENT = Deployment.from_environment()
+
+
+def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """Claim, check and measure one job."""
+    return prepare(event["input"], event["execution"], event["name"], _DEPLOYMENT)

@@ -1,0 +1,29 @@
+"""One worker of a stage. Parses, hands over to the engine, answers."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from bellwren.engine import runner, supervisor
+from bellwren.engine.nursery import Nursery
+
+_JOBS_BUCKET = os.environ.get("BELLWREN_JOBS_BUCKET", "")
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Run one worker of one round. Returns ``{}``; what was done lies in storage."""
+    assignment = supervisor.Assignment(
+        job_id=event["job_id"],
+        stage=event["stage"],
+        round=event["round"],
+        worker=event["worker"],
+        invocation=context.aws_request_id,
+        deadline=time.monotonic() + context.get_remaining_time_in_millis() / 1000,
+        memory_mb=int(context.memory_limit_in_mb),
+        jobs_bucket=_JOBS_BUCKET,
+    )
+    return Nursery(
+        lambda control, progress, _: supervisor.live(assignment, control, progress), runner.live
+    ).invoke()
