@@ -1,0 +1,25 @@
+"""The command line: ``bellwren``.
+
+Each command is named here with the place of its code, which is imported when the command is run: ``bellwren
+--help`` must not wait for boto3. A command is a click command; it raises a
+:class:`bellwren.errors.BellwrenError` for what the user can mend (one message, exit code 1), takes ``--json``
+by :func:`bellwren.cli.output.json_option`, and shows the progress of long work by
+:func:`bellwren.cli.output.progress`.
+"""
+
+from __future__ import annotations
+
+import click
+
+from bellwren import __version__
+from bellwren.cli.group import Entry, LazyGroup
+
+COMMANDS = {
+    "local": Entry("bellwren.cli.local:local", "Start, stop and look at the local cloud."),
+}
+
+
+@click.command(cls=LazyGroup, entries=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="bellwren")
+def main() -> None:
+    """Python at scale on AWS with no cluster, that sizes each job itself."""
