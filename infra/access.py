@@ -1,0 +1,43 @@
+"""Policy statements for storage: exact actions on exact keys, one function for each thing that a role may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from aws_cdk import aws_iam as iam
+
+from infra.naming import bucket_arn
+
+
+def read(bucket: str, *keys: str) -> iam.PolicyStatement:
+    """Get objects whose keys match one of the patterns."""
+    return _allow(["s3:GetObject"], [bucket_arn(bucket, key) for key in keys])
+
+
+def write(bucket: str, *keys: str) -> iam.PolicyStatement:
+    """Create objects, whole or in parts; a part upload that does not end well is taken back."""
+    return _allow(["s3:PutObject", "s3:AbortMultipartUpload"], [bucket_arn(bucket, key) for key in keys])
+
+
+def erase(bucket: str, *keys: str) -> iam.PolicyStatement:
+    """Delete objects."""
+    return _allow(["s3:DeleteObject"], [bucket_arn(bucket, key) for key in keys])
+
+
+def look_up(*buckets: str) -> iam.PolicyStatement:
+    """List the keys of whole buckets.
+
+    Without a condition on the prefix, since only then does S3 answer 404 to who asks for an object that is
+    not there (a claim, a cancellation); a role that may list a prefix alone gets 403, which says nothing.
+    """
+    return _allow(["s3:ListBucket"], [bucket_arn(bucket) for bucket in buckets])
+
+
+def read_inputs(buckets: Iterable[str]) -> list[iam.PolicyStatement]:
+    """List and read the buckets that hold the users' data."""
+    names = list(buckets)
+    return [_allow(["s3:GetObject"], [bucket_arn(name, "*") for name in names]), look_up(*names)]
+
+
+def _allow(actions: list[str], resources: list[str]) -> iam.PolicyStatement:
+    return iam.PolicyStatement(actions=actions, resources=resources)

@@ -1,0 +1,39 @@
+"""Bundles as CDK assets, for the platform of each group of functions."""
+
+from __future__ import annotations
+
+from aws_cdk import aws_lambda as lambda_
+
+from infra import python_support
+from infra.function import Runtime
+from infra.packaging import CONTROL, PREDICT, WORKER, Group, Packer
+from infra.settings import Settings
+from infra.wheels import Target
+
+
+class FunctionCode:
+    """The runtime and code of each group of functions, by the settings of the deployment."""
+
+    def __init__(self, settings: Settings, packer: Packer) -> None:
+        self._settings = settings
+        self._packer = packer
+
+    def control(self) -> Runtime:
+        """Prepare, Plan and Finish unpickle nothing, but run beside the workers and like them."""
+        return self._runtime(CONTROL, self._settings.python, self._settings.worker_architecture)
+
+    def worker(self) -> Runtime:
+        """The Python of the clients, whose functions travel as pickles."""
+        return self._runtime(WORKER, self._settings.python, self._settings.worker_architecture)
+
+    def predict(self) -> Runtime:
+        """A Python that onnxruntime has wheels for."""
+        python = self._settings.python
+        if self._settings.packaging == "aws":
+            python = python_support.for_prediction(python)
+        return self._runtime(PREDICT, python, self._settings.prediction_architecture)
+
+    def _runtime(self, group: Group, python: str, architecture: str) -> Runtime:
+        bundle = self._packer.bundle(group, Target(python, architecture))
+        code = lambda_.Code.from_asset(str(bundle.folder), asset_hash=bundle.sha256)
+        return Runtime(python=python, architecture=architecture, code=code)

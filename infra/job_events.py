@@ -1,0 +1,107 @@
+"""The two events around jobs: a document that lands in ``specs/`` starts one, and an execution that ends
+badly is seen to.
+
+Neither can be lost in silence: what EventBridge or Lambda cannot deliver lies in a queue, and a queue that is
+not empty raises an alarm.
+"""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from bellwren import layout
+from infra.function import Function
+from infra.job_machine import JobMachine
+from infra.stage import Stage
+
+_RETRIES = 185  # with the age, EventBridge's own upper bounds: a day of trying
+_MAX_AGE = cdk.Duration.hours(24)
+
+
+class SpecDropped(Construct):
+    """Starts the state machine with the S3 event for each document put at ``specs/<name>.json``, whatever its
+    name.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        stage: Stage,
+        machine: JobMachine,
+        undelivered: sqs.IQueue,
+    ) -> None:
+        super().__init__(scope, id_)
+        role = iam.Role(
+            self,
+            "Role",
+            description="Starts a job for a dropped document",
+            assumed_by=iam.ServicePrincipal("events.amazonaws.com"),
+        )
+        rule = events.Rule(
+            self,
+            "Rule",
+            rule_name=stage.names.of("spec-dropped"),
+            description="A job document was put into the jobs bucket",
+            event_pattern=events.EventPattern(
+                source=["aws.s3"],
+                detail_type=["Object Created"],
+                detail={
+                    "bucket": {"name": [stage.names.bucket("jobs")]},
+                    "object": {"key": [{"wildcard": f"{layout.SPECS}*.json"}]},
+                },
+            ),
+        )
+        rule.add_target(
+            targets.SfnStateMachine(
+                machine.resource,
+                role=role,
+                dead_letter_queue=undelivered,
+                retry_attempts=_RETRIES,
+                max_event_age=_MAX_AGE,
+            )
+        )
+
+
+class JobEnded(Construct):
+    """Lets Finish write the last status of an execution that ended without it: aborted, timed out, failed."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        stage: Stage,
+        machine: JobMachine,
+        finish: Function,
+        undelivered: sqs.IQueue,
+    ) -> None:
+        super().__init__(scope, id_)
+        rule = events.Rule(
+            self,
+            "Rule",
+            rule_name=stage.names.of("job-ended"),
+            description="A job's execution was aborted, timed out or failed",
+            event_pattern=events.EventPattern(
+                source=["aws.states"],
+                detail_type=["Step Functions Execution Status Change"],
+                detail={
+                    "stateMachineArn": [machine.arn],
+                    "status": ["ABORTED", "FAILED", "TIMED_OUT"],
+                },
+            ),
+        )
+        rule.add_target(
+            targets.LambdaFunction(
+                finish.resource,
+                dead_letter_queue=undelivered,
+                retry_attempts=_RETRIES,
+                max_event_age=_MAX_AGE,
+            )
+        )

@@ -1,0 +1,89 @@
+"""What each function may do with storage, in one place: the least that its work needs.
+
+The user's own functions run in processes of the worker, so what the worker may do is what everyone may do who
+can submit a job. No role here may write a key that starts a job (``specs/``), so no job can start another.
+"""
+
+from __future__ import annotations
+
+from aws_cdk import aws_iam as iam
+
+from bellwren import layout
+from infra import access
+from infra.stage import Stage
+
+Statements = list[iam.PolicyStatement]
+
+_JOBS = f"{layout.JOBS}*"
+_WORK = f"{layout.WORK}*"
+_SPECS = f"{layout.SPECS}*"
+_SUBMITTED = f"{layout.SUBMITTED}*"
+_CODE = f"{layout.CODE}*"
+
+
+def _inputs(stage: Stage) -> Statements:
+    return access.read_inputs([stage.names.bucket("data"), *stage.settings.input_buckets])
+
+
+def prepare(stage: Stage) -> Statements:
+    """Reads documents, claims jobs, measures and samples inputs, lays down the items."""
+    jobs = stage.names.bucket("jobs")
+    return [
+        access.read(jobs, _SPECS, _JOBS, _WORK, _CODE, _SUBMITTED),
+        access.write(jobs, _JOBS, _WORK, _SUBMITTED),
+        access.look_up(jobs),
+        *_inputs(stage),
+    ]
+
+
+def predict(stage: Stage) -> Statements:
+    """Reads a job and the models, writes the forecast."""
+    jobs, models = stage.names.bucket("jobs"), stage.names.bucket("models")
+    return [
+        access.read(jobs, _JOBS),
+        access.write(jobs, _JOBS),
+        access.read(models, f"{layout.MODELS}*"),
+        access.look_up(jobs, models),
+    ]
+
+
+def plan(stage: Stage) -> Statements:
+    """Looks at what lies in storage, cuts the input, writes the plan and the progress."""
+    jobs = stage.names.bucket("jobs")
+    return [
+        access.read(jobs, _JOBS, _WORK),
+        access.write(jobs, _JOBS, _WORK),
+        access.look_up(jobs),
+        *_inputs(stage),
+    ]
+
+
+def worker(stage: Stage) -> Statements:
+    """Reads inputs, runs the user's code, writes results and working keys, clears away working keys."""
+    jobs, data = stage.names.bucket("jobs"), stage.names.bucket("data")
+    return [
+        access.read(jobs, _JOBS, _WORK, _CODE),
+        access.write(jobs, _JOBS, _WORK),
+        access.erase(jobs, _JOBS, _WORK),
+        access.look_up(jobs),
+        access.write(data, "*"),
+        *_inputs(stage),
+    ]
+
+
+def finish(stage: Stage) -> Statements:
+    """Writes the last status, the record and the report, and clears away what the job no longer needs."""
+    jobs, data, records = (
+        stage.names.bucket("jobs"),
+        stage.names.bucket("data"),
+        stage.names.bucket("records"),
+    )
+    return [
+        access.read(jobs, _JOBS, _WORK, _SPECS),
+        access.write(jobs, _JOBS, _WORK, _SUBMITTED),
+        access.erase(jobs, _JOBS, _WORK),
+        access.look_up(jobs, data),
+        access.read(data, "*"),
+        access.write(data, "*"),
+        access.write(records, f"{layout.RECORDS}*"),
+    ]

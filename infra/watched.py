@@ -1,0 +1,176 @@
+"""What is watched of a deployment: the metrics, and where a value means that someone should look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+from infra import sizes
+from infra.naming import Names
+from infra.stage import Stage
+
+_FIVE_MINUTES = cdk.Duration.minutes(5)
+_CONTROL = {"prepare": sizes.PREPARE, "predict": sizes.PREDICT, "plan": sizes.PLAN, "finish": sizes.FINISH}
+_SLOW = 0.8  # of the time limit
+
+
+@dataclass(frozen=True)
+class Watch:
+    """One alarm: rings while the metric is above the threshold."""
+
+    name: str
+    what_it_means: str
+    """Meaning and first step, for whoever gets the message."""
+    metric: cloudwatch.Metric
+    threshold: float = 0
+    periods: int = 1
+
+
+def alarms(stage: Stage) -> list[Watch]:
+    """Every alarm of a deployment."""
+    return [*_of_jobs(stage.names), *_of_events(stage.names), *_of_functions(stage)]
+
+
+def _of_jobs(names: Names) -> list[Watch]:
+    return [
+        Watch(
+            "jobs-failed",
+            "A job failed: its status.json and report.html say why. The user's own code, or ours",
+            _job_metric(names, "ExecutionsFailed"),
+        ),
+        Watch(
+            "jobs-timed-out",
+            "A job ran longer than job_timeout_s allows and was ended",
+            _job_metric(names, "ExecutionsTimedOut"),
+        ),
+        Watch(
+            "jobs-throttled",
+            "Step Functions holds jobs back: the account's state transition quota is used up",
+            _job_metric(names, "ExecutionThrottled"),
+            periods=3,
+        ),
+    ]
+
+
+def _of_events(names: Names) -> list[Watch]:
+    queues = {
+        "undelivered-specs": "Dropped documents lie here that started no job: start the state machine with each",
+        "unfinished-jobs": "Executions lie here whose last status was not written: invoke finish with each",
+    }
+    rules = ("spec-dropped", "job-ended")
+    return [
+        *(
+            Watch(
+                queue, meaning, _queue_metric(names, queue, "ApproximateNumberOfMessagesVisible", "Maximum")
+            )
+            for queue, meaning in queues.items()
+        ),
+        *(
+            Watch(
+                f"{rule}-undelivered",
+                "EventBridge could not reach the rule's target: look at its permissions and throttling",
+                _rule_metric(names, rule, "FailedInvocations"),
+            )
+            for rule in rules
+        ),
+    ]
+
+
+def _of_functions(stage: Stage) -> list[Watch]:
+    names = stage.names
+    watches = []
+    for name in _function_names(stage):
+        watches += [
+            Watch(
+                f"{name}-errors",
+                "The function failed, which no user's code can make it do: read its log",
+                _function_metric(names, name, "Errors"),
+            ),
+            Watch(
+                f"{name}-throttled",
+                "For 15 minutes invocations found no concurrency: lower max_workers or raise the quota",
+                _function_metric(names, name, "Throttles"),
+                periods=3,
+            ),
+        ]
+    for name, size in _CONTROL.items():
+        watches.append(
+            Watch(
+                f"{name}-slow",
+                f"The function comes near its limit of {size.timeout_s} s: a job is very large",
+                _function_metric(names, name, "Duration", "p99"),
+                threshold=_SLOW * size.timeout_s * 1000,
+            )
+        )
+    return watches
+
+
+def dashboard(stage: Stage) -> list[dict[str, list[cloudwatch.IMetric]]]:
+    """Rows of graphs, each a title and its metrics: is it healthy, how busy is it, what is stuck."""
+    names, functions = stage.names, _function_names(stage)
+    executions = (
+        "ExecutionsStarted",
+        "ExecutionsSucceeded",
+        "ExecutionsFailed",
+        "ExecutionsAborted",
+        "ExecutionsTimedOut",
+    )
+
+    def of_functions(metric: str, statistic: str = "Sum") -> list[cloudwatch.IMetric]:
+        return [_function_metric(names, name, metric, statistic, label=name) for name in functions]
+
+    return [
+        {
+            "Jobs": [_job_metric(names, metric) for metric in executions],
+            "Time of a job": [_job_metric(names, "ExecutionTime", statistic) for statistic in ("p50", "p95")],
+            "Lying in dead-letter queues": [
+                _queue_metric(names, queue, "ApproximateNumberOfMessagesVisible", "Maximum", label=queue)
+                for queue in ("undelivered-specs", "unfinished-jobs")
+            ],
+        },
+        {
+            "Invocations": of_functions("Invocations"),
+            "At once": of_functions("ConcurrentExecutions", "Maximum"),
+        },
+        {"Errors": of_functions("Errors"), "Throttles": of_functions("Throttles")},
+        {"Duration, p95": of_functions("Duration", "p95")},
+    ]
+
+
+def _function_names(stage: Stage) -> list[str]:
+    return [*_CONTROL, *(f"worker-{memory_mb}" for memory_mb in stage.settings.worker_memory_mb)]
+
+
+def _job_metric(names: Names, metric: str, statistic: str = "Sum") -> cloudwatch.Metric:
+    return _metric("AWS/States", metric, statistic, {"StateMachineArn": names.state_machine_arn()})
+
+
+def _queue_metric(
+    names: Names, queue: str, metric: str, statistic: str, label: str | None = None
+) -> cloudwatch.Metric:
+    return _metric("AWS/SQS", metric, statistic, {"QueueName": names.of(queue)}, label)
+
+
+def _rule_metric(names: Names, rule: str, metric: str) -> cloudwatch.Metric:
+    return _metric("AWS/Events", metric, "Sum", {"RuleName": names.of(rule)})
+
+
+def _function_metric(
+    names: Names, function: str, metric: str, statistic: str = "Sum", label: str | None = None
+) -> cloudwatch.Metric:
+    return _metric("AWS/Lambda", metric, statistic, {"FunctionName": names.of(function)}, label)
+
+
+def _metric(
+    namespace: str, metric: str, statistic: str, dimensions: dict[str, str], label: str | None = None
+) -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace=namespace,
+        metric_name=metric,
+        statistic=statistic,
+        dimensions_map=dimensions,
+        period=_FIVE_MINUTES,
+        label=label,
+    )
