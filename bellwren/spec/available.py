@@ -1,0 +1,9 @@
+"""What this version can run, of what the job document can say."""
+
+from __future__ import annotations
+
+AVAILABLE_KINDS = frozenset({"map", "map_reduce"})
+"""Kinds of job that the engine has."""
+
+AVAILABLE_INPUTS = frozenset({"lines", "csv", "parquet", "objects", "blocks"})
+"""Formats of ``input`` that the engine reads."""

@@ -1,0 +1,198 @@
+"""Rules between the fields that say what data is read and written: input, items, output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from bellwren.errors import Fault
+from bellwren.spec.draft import Draft
+from bellwren.spec.sections import INPUT_OPTIONS, SOURCES
+from bellwren.spec.uris import parse_s3_uri
+from bellwren.spec.wording import found, listed, path
+
+PARTS_OF_KIND = {"bsp": "partitions", "parameter_server": "shards"}
+"""Kinds whose data is held in parts, and the field that gives the parts."""
+
+_DATA = ("input", "items", "items_payload")
+_PART = re.compile(r"part-\d+\.")
+
+
+def data_has_one_source(draft: Draft) -> Iterator[Fault]:
+    """The records come from one place."""
+    if draft.kind is None:
+        return
+    parts = PARTS_OF_KIND.get(draft.kind)
+    if parts is not None and draft.given("items"):
+        yield Fault("items", f"a list, in a job of kind {draft.kind}", f"the values as a list in `{parts}`")
+    sources = [field for field in _DATA if draft.given(field) and not (parts and field == "items")]
+    if parts is not None and isinstance(draft.document.get(parts), list):
+        sources.append(parts)
+    if len(sources) > 1:
+        yield Fault(
+            sources[1],
+            f"a value, beside `{sources[0]}`",
+            f"one of {listed(sources, last='and')}; leave the rest out",
+        )
+    elif not sources and not (parts and draft.given(parts)) and not draft.given("items"):
+        yield _no_source(draft, parts)
+
+
+def _no_source(draft: Draft, parts: str | None) -> Fault:
+    other = f", or `{parts}`" if parts else ", or `items` with a list"
+    if draft.builtin and (parts or "items" not in draft.builtin.inputs):
+        other = ""
+    return Fault(
+        "input",
+        "nothing",
+        f'data in S3, such as {{"lines": "s3://bucket/folder/"}}{other}',
+    )
+
+
+def builtin_parts_have_an_input(draft: Draft) -> Iterator[Fault]:
+    """The built-in algorithms of these kinds read their data; a list of states would be the user's own."""
+    parts = PARTS_OF_KIND.get(draft.kind or "")
+    if not parts or not draft.builtin:
+        return
+    if draft.given(parts) and not draft.given("input"):
+        yield _no_source(draft, parts)
+    if isinstance(draft.sound(parts), list):
+        yield Fault(
+            parts,
+            found(draft.sound(parts)),
+            f"a whole number; {draft.builtin.name} reads its data from `input`",
+        )
+
+
+def input_has_one_source(draft: Draft) -> Iterator[Fault]:
+    """Exactly one of the sources names the data and with it the format."""
+    section = draft.section("input")
+    sources = [source for source in SOURCES if source in section]
+    if "input" in draft.document and isinstance(draft.document["input"], dict) and not sources:
+        yield Fault("input", "no source", f"exactly one of {listed(SOURCES)}, with the data's S3 address")
+    for extra in sources[1:]:
+        yield Fault(
+            path(("input", extra)),
+            f"a second source, beside `{sources[0]}`",
+            f"exactly one of {listed(SOURCES)}",
+        )
+
+
+def input_is_available(draft: Draft) -> Iterator[Fault]:
+    """The engine, and the built-in algorithm, must be able to read the format."""
+    format_ = _format(draft)
+    if format_ is not None and format_ not in draft.available_inputs:
+        able = listed(source for source in SOURCES if source in draft.available_inputs)
+        yield Fault(path(("input", format_)), "a source", f"{able}; this version cannot read `{format_}` yet")
+    if draft.builtin is None:
+        return
+    wanted = [known for known in draft.builtin.inputs if known != "items"]
+    if format_ is not None and format_ not in wanted:
+        yield Fault(
+            path(("input", format_)),
+            "a source",
+            f"{listed(wanted)}, which are what {draft.builtin.name} reads",
+        )
+    for field in ("items", "items_payload"):
+        if draft.given(field) and "items" not in draft.builtin.inputs and draft.kind not in PARTS_OF_KIND:
+            yield Fault(
+                field, "items", f"`input` with {listed(wanted)}, which is what {draft.builtin.name} reads"
+            )
+
+
+def options_fit_the_format(draft: Draft) -> Iterator[Fault]:
+    """Each format has its options."""
+    format_ = _format(draft)
+    section = draft.section("input")
+    if format_ is None:
+        return
+    for option in section:
+        if option in SOURCES or option in INPUT_OPTIONS[format_]:
+            continue
+        homes = listed(known for known, options in INPUT_OPTIONS.items() if option in options)
+        yield Fault(
+            path(("input", option)), f"an option, beside `{format_}`", f"only for {homes}; leave it out"
+        )
+    if format_ == "csv" and "input" not in draft.faulty:
+        yield from _csv_options_agree({**INPUT_OPTIONS["csv"], **section})
+
+
+def _csv_options_agree(options: dict[str, Any]) -> Iterator[Fault]:
+    for option in ("delimiter", "quote"):
+        if len(options[option]) > 1 or options[option] in "\r\n":
+            yield Fault(path(("input", option)), found(options[option]), "one character, and no line break")
+    if options["delimiter"] == options["quote"]:
+        yield Fault("input.quote", found(options["quote"]), "another character than the delimiter")
+    header, columns = options["header"], options["columns"] or []
+    if header is False and columns:
+        yield Fault(
+            "input.columns",
+            found(columns),
+            "no names, because `header` is false; or give a list of names in `header`",
+        )
+    if isinstance(header, list):
+        missing = [name for name in columns if name not in header]
+        if missing:
+            yield Fault("input.columns", found(missing[0]), "names that stand in `header`")
+
+
+def output_lies_outside_the_input(draft: Draft) -> Iterator[Fault]:
+    """A second run would read what the first one wrote."""
+    source, output = _input_uri(draft), (draft.sound("output") or {}).get("uri")
+    if source is None or output is None:
+        return
+    reads, writes = parse_s3_uri(source), parse_s3_uri(output).as_folder()
+    if reads.holds(writes) or (writes.key == reads.as_folder().key and writes.bucket == reads.bucket):
+        yield Fault(
+            "output.uri",
+            found(output),
+            f"a folder outside of the input {found(source)}, or the next run would read these results",
+        )
+    elif writes.holds(reads) and _PART.match(reads.key[len(writes.key) :]):
+        yield Fault(
+            "output.uri", found(output), "a folder in which the input is not itself a part of the results"
+        )
+
+
+def pickles_are_named_by_their_checksum(draft: Draft) -> Iterator[Fault]:
+    """What is unpickled is what was checked."""
+    places: list[tuple[str, ...]] = [("items_payload",), ("parameters_payload",)]
+    places += [("payload", role) for role in draft.section("payload")]
+    for place in places:
+        pickled = draft.sound(place[0]) or {}
+        for step in place[1:]:
+            pickled = pickled.get(step, {})
+        if pickled and pickled["key"] != f"code/{pickled['sha256'].lower()}":
+            yield Fault(path((*place, "key")), found(pickled["key"]), "code/ and the sha256 beside it")
+
+
+def raw_output_is_for_sorts(draft: Draft) -> Iterator[Fault]:
+    """Only a sort gives back the bytes that it read."""
+    output = draft.sound("output") or {}
+    if output.get("format") == "raw" and draft.kind is not None and draft.kind != "sort":
+        yield Fault("output.format", '"raw"', f'"jsonl", "pickle" or "parquet" in a job of kind {draft.kind}')
+
+
+def _format(draft: Draft) -> str | None:
+    """The one source of the input; nothing where there is none or more than one."""
+    sources = [source for source in SOURCES if source in draft.section("input")]
+    return sources[0] if len(sources) == 1 else None
+
+
+def _input_uri(draft: Draft) -> str | None:
+    format_ = _format(draft)
+    section = draft.sound("input")
+    return section[format_] if section and format_ and format_ != "job" else None
+
+
+RULES = (
+    data_has_one_source,
+    builtin_parts_have_an_input,
+    input_has_one_source,
+    input_is_available,
+    options_fit_the_format,
+    output_lies_outside_the_input,
+    pickles_are_named_by_their_checksum,
+    raw_output_is_for_sorts,
+)
