@@ -83,9 +83,14 @@ def part(task: int, suffix: str) -> str:
     return f"{PART}{task:06d}.{suffix}"
 
 
+def errors(job_id: str) -> str:
+    """Prefix of the failed items."""
+    return job(job_id) + "errors/"
+
+
 def error(job_id: str, index: int) -> str:
     """One failed item, in full."""
-    return f"{job(job_id)}errors/{index:08d}.json"
+    return f"{errors(job_id)}{index:08d}.json"
 
 
 def work(job_id: str) -> str:
@@ -148,9 +153,14 @@ def fatal(job_id: str) -> str:
     return work(job_id) + "fatal.json"
 
 
+def logs(job_id: str) -> str:
+    """Prefix of what user code printed."""
+    return job(job_id) + "logs/"
+
+
 def log(job_id: str, stage: str, task: int) -> str:
     """What user code printed while it ran a task."""
-    return f"{job(job_id)}logs/{stage}-{task:06d}.txt"
+    return f"{logs(job_id)}{stage}-{task:06d}.txt"
 
 
 def worker_reports(job_id: str, stage: str) -> str:

@@ -15,6 +15,11 @@ from bellwren import __version__
 from bellwren.cli.group import Entry, LazyGroup
 
 COMMANDS = {
+    "submit": Entry("bellwren.cli.jobs:submit", "Start the job that a JSON document describes."),
+    "status": Entry("bellwren.cli.jobs:status", "Show how a job is doing, or list the jobs."),
+    "result": Entry("bellwren.cli.jobs:result", "Wait for a job and print its result."),
+    "logs": Entry("bellwren.cli.jobs:logs", "Print what a job's functions printed."),
+    "cancel": Entry("bellwren.cli.jobs:cancel", "Stop a job and its running workers."),
     "local": Entry("bellwren.cli.local:local", "Start, stop and look at the local cloud."),
 }
 

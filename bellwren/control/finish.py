@@ -81,7 +81,7 @@ def finish(state: Document, deployment: Deployment) -> Document:
     if found is None:
         jobs.create(layout.status(job_id), as_json(final))
     else:
-        final = status.update(jobs, job_id, **final)
+        final = status.update(jobs, job_id, final)
     if ending.outcome == "SUCCEEDED":
         _clean(job_id, jobs)
     return {"status": final["status"]}
@@ -189,4 +189,6 @@ def _publish(record: Document, deployment: Deployment) -> None:
 
 def _clean(job_id: str, jobs: Store) -> None:
     """Delete the working keys of a job that needs them no more; a failed job may be resumed from them."""
-    jobs.delete([entry.key for entry in jobs.list(layout.work(job_id))])
+    keys = (entry.key for entry in jobs.list(layout.work(job_id)))
+    # The tables of tasks say which part holds which item, and are small.
+    jobs.delete([key for key in keys if not key.endswith("/tasks.json")])

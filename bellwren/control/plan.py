@@ -41,7 +41,7 @@ def plan(state: Document, deployment: Deployment) -> Document:
         return answer
     if document is None:
         document = _first(job_id, jobs, deployment)
-        update(jobs, job_id, workers=document["workers"], memory_mb=document["memory_mb"])
+        update(jobs, job_id, {name: document[name] for name in ("workers", "memory_mb")})
     else:
         _advance(job_id, jobs, document)
     document["after"] = after
@@ -49,7 +49,7 @@ def plan(state: Document, deployment: Deployment) -> Document:
     if document["answer"]["next"] != "FINISH":
         stage = document["stages"][document["stage"]]
         progress = {"done": document["done"], "total": stage["tasks"], "stage": document["stage"]}
-        update(jobs, job_id, status="RUNNING", progress=progress)
+        update(jobs, job_id, {"status": "RUNNING", "progress": progress})
     jobs.put_json(layout.plan(job_id), document)
     return document["answer"]  # type: ignore[no-any-return]
 

@@ -46,7 +46,7 @@ def read(store: Store, job_id: str) -> dict[str, Any] | None:
     return document
 
 
-def update(store: Store, job_id: str, **fields: Any) -> dict[str, Any]:
+def update(store: Store, job_id: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Change some fields by compare-and-swap and return the whole; a final status stays as it is.
 
     Raises:

@@ -99,9 +99,9 @@ class Crew:
             Refused: if the code can't be loaded.
         """
         loop = asyncio.get_running_loop()
-        self._spawned[slot] = loop.create_future()
+        spawned = self._spawned[slot] = loop.create_future()
         self._say({"spawn": slot, "memory_bytes": self._memory_bytes})
-        pid, (data_fd, log_fd) = await self._spawned.pop(slot)
+        pid, (data_fd, log_fd) = await spawned
         reader, writer = await asyncio.open_connection(
             sock=socket.socket(fileno=data_fd), limit=_STREAM_LIMIT
         )
@@ -158,7 +158,7 @@ class Crew:
             return
         message = json.loads(data)
         if "spawned" in message:
-            self._spawned[message["slot"]].set_result((message["spawned"], list(fds)))
+            self._spawned.pop(message["slot"]).set_result((message["spawned"], list(fds)))
         else:
             future = self._exit_of(message["exited"])
             if not future.done():

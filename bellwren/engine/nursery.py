@@ -107,7 +107,10 @@ class Nursery:
         while True:
             for fd, _ in poll.poll():
                 if fd == control.fileno():
-                    message = control.recv(_MESSAGE_BYTES)
+                    message = b""
+                    # A supervisor that exits with a notice of ours unread resets the line.
+                    with contextlib.suppress(ConnectionResetError):
+                        message = control.recv(_MESSAGE_BYTES)
                     if message:
                         self._obey(json.loads(message), control, poll)
                     else:
@@ -217,7 +220,9 @@ def close_all_but(keep: set[int]) -> None:
     """Close every inherited descriptor that is not in ``keep``."""
     start = 0
     for fd in [*sorted(fd for fd in keep if fd >= 0), os.sysconf("SC_OPEN_MAX")]:
-        os.closerange(start, fd)
+        # An empty range must not be asked for: CPython turns closerange(0, 0) into "close everything".
+        if start < fd:
+            os.closerange(start, fd)
         start = fd + 1
 
 

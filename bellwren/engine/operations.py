@@ -12,12 +12,14 @@ from functools import cached_property
 from typing import Any
 
 from bellwren.algorithms.functions import Functions
-from bellwren.engine import shuffle
+from bellwren.engine import calls, shuffle
 from bellwren.engine.channel import Channel
 from bellwren.engine.stage import Stage
 from bellwren.errors import TaskFailure
-from bellwren.framing import decode_items, encoder
-from bellwren.payload.outcome import Attempt, attempt
+from bellwren.framing import Frame, Kind, read_span
+from bellwren.payload.codecs import Codec, decode
+from bellwren.payload.failure import decode_failure, failure_frame
+from bellwren.payload.results import Format, encode_result
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,16 @@ class Task:
     body: memoryview
     seed: str
     """From which each item's random numbers start: the job and the stage."""
+
+    @property
+    def format(self) -> Format:
+        """How results are written; where the stage writes none, how they would be."""
+        return self.stage.output.format if self.stage.output else "pickle"
+
+    @property
+    def codec(self) -> Codec:
+        """How one result becomes bytes."""
+        return "json" if self.format == "jsonl" else "pickle"
 
     @property
     def start(self) -> int:
@@ -48,7 +60,8 @@ class Task:
     def inputs(self) -> Iterator[Any]:
         """The items or records of the task, in order."""
         if self.head["kind"] == "items":
-            return decode_items(self.body, self.head["codec"])
+            frames = read_span(self.body, self.head["count"], skip=self.head["leave"], name="the job's items")
+            return (decode(frame, self.head["codec"]) for frame in frames)
         from bellwren.inputs.records import read_records  # noqa: PLC0415  jobs over items need no parsers
 
         return read_records(self.stage.input, self.head, self.body)
@@ -62,17 +75,14 @@ class Task:
 def run_map(task: Task, functions: Functions, channel: Channel) -> None:
     """Call the map function on each item or record; its result takes the item's place."""
     assert functions.map is not None
-    assert task.stage.output is not None
-    encode = encoder(task.stage.output.format)
     for position, item in enumerate(task.inputs()):
         if position < task.start:
             continue
         channel.at(position)
-        made = _attempt(task, functions.map, (item,), position, item)
-        if functions.flat and made.failure is None:
-            _emit_many(channel, encode, list(made.value))
+        if functions.flat:
+            _emit_many(task, channel, position, functions.map, item)
         else:
-            _emit(channel, encode, made, task.first + position)
+            _emit(task, channel, position, _attempt(task, functions.map, (item,), position, item))
     channel.done()
 
 
@@ -83,34 +93,32 @@ def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
     """
     assert functions.map is not None
     groups = shuffle.Grouper(functions.combine)
-    failures: list[TaskFailure] = []
+    failures: list[dict[str, Any]] = []
     count = 0
     if functions.count_text and task.head.get("plain_text"):
         channel.at(0)
         groups.add_totals(functions.count_text(bytes(task.body)))
     else:
+        into_groups = _grouping(functions.map, groups)
         for position, record in enumerate(task.inputs()):
             channel.at(position)
-            made = _attempt(task, _pairs(functions.map, groups), (record,), position, record)
-            if made.failure:
-                failures.append(made.failure)
+            made = _attempt(task, into_groups, (record,), position, record)
+            if made.kind is Kind.FAILURE:
+                failures.append(_told(made))
             count += 1
-    note = {"items": count, "failures": [failure.as_dict() for failure in failures]}
-    body = groups.object(task.stage.partitions, note)
-    channel.done({"shuffled": True, "consumed": count, "count": count, "failures": note["failures"]}, body)
+    body = groups.object(task.stage.partitions, {"items": count, "failures": failures})
+    channel.done({"shuffled": True, "consumed": count, "count": count, "failures": failures}, body)
 
 
 def run_reduce(task: Task, functions: Functions, channel: Channel) -> None:
     """Merge the partition's segments and call the reduce function once for each key."""
     assert functions.reduce is not None
-    assert task.stage.output is not None
-    encode = encoder(task.stage.output.format)
+    as_pair = _pairing(functions.reduce, task.format)
     for position, (key, values) in enumerate(shuffle.groups(_entries(task, channel))):
         if position < task.start:
             continue
         channel.at(position)
-        made = _attempt(task, _keyed(functions.reduce, key), (values,), position, key)
-        _emit(channel, encode, made, position)
+        _emit(task, channel, position, _attempt(task, as_pair, (key, values), position, key))
     channel.done()
 
 
@@ -123,34 +131,45 @@ OPERATIONS: dict[str, Callable[[Task, Functions, Channel], None]] = {
 
 def _attempt(
     task: Task, function: Callable[..., Any], args: tuple[Any, ...], position: int, item: Any
-) -> Attempt:
+) -> Frame:
     if lost := task.lost(position):
-        return Attempt(failure=lost)
-    index = task.first + position
-    seed = f"{task.seed}:{task.head['task']}:{index}"
-    return attempt(
-        function,
-        args,
-        index=index,
-        item=item,
-        seed=seed,
-        retry_on=task.stage.retry_on,
-        retries=task.stage.retries,
-    )
+        return failure_frame(lost)
+    return calls.call(function, args, index=task.first + position, codec=task.codec)
 
 
-def _pairs(function: Callable[[Any], Any], groups: shuffle.Grouper) -> Callable[[Any], None]:
-    def call(record: Any) -> None:
-        groups.add(function(record))
-
-    return call
+def _emit(task: Task, channel: Channel, position: int, made: Frame) -> None:
+    channel.result(encode_result(task.format, made), _told(made) if made.kind is Kind.FAILURE else None)
 
 
-def _keyed(function: Callable[[Any, Any], Any], key: Any) -> Callable[[Any], tuple[Any, Any]]:
-    def call(values: Any) -> tuple[Any, Any]:
-        return key, function(key, values)
+def _emit_many(task: Task, channel: Channel, position: int, function: Callable[..., Any], item: Any) -> None:
+    """Each of what the function gives is a result of its own."""
+    made: list[Frame] = []
 
-    return call
+    def each(value: Any) -> None:
+        made.extend(
+            calls.call(lambda one: one, (one,), index=position, codec=task.codec) for one in function(value)
+        )
+
+    outcome = _attempt(task, each, (item,), position, item)
+    if outcome.kind is Kind.FAILURE:
+        _emit(task, channel, position, outcome)
+    else:
+        encoded = b"".join(encode_result(task.format, one) for one in made)
+        channel.result(encoded, results=len(made))
+
+
+def _told(made: Frame) -> dict[str, Any]:
+    return decode_failure(made.data)[0].as_dict()
+
+
+def _grouping(function: Callable[[Any], Any], groups: shuffle.Grouper) -> Callable[[Any], None]:
+    return lambda record: groups.add(function(record))
+
+
+def _pairing(function: Callable[[Any, Any], Any], format_: Format) -> Callable[[Any, Any], Any]:
+    if format_ == "jsonl":
+        return lambda key, values: {"key": key, "value": function(key, values)}
+    return lambda key, values: (key, function(key, values))
 
 
 def _entries(task: Task, channel: Channel) -> Iterator[shuffle.Entry]:

@@ -11,13 +11,13 @@ import socket
 
 from bellwren.engine import operations, wire
 from bellwren.engine.attempt import OUT_OF_MEMORY_EXIT
+from bellwren.engine.calls import describe_failure
 from bellwren.engine.channel import Channel
 from bellwren.engine.loading import load
 from bellwren.engine.nursery import Progress
 from bellwren.engine.stage import Stage
 from bellwren.engine.wire import Kind
 from bellwren.errors import InputError
-from bellwren.payload.outcome import describe_failure
 
 
 def live(sock: socket.socket, progress: Progress, slot: int) -> None:

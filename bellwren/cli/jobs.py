@@ -1,0 +1,147 @@
+"""Commands on jobs: submit, status, result, logs, cancel, jobs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from bellwren.cli.output import json_option, show, table
+from bellwren.cloud import Cloud, connect
+from bellwren.errors import BellwrenError, TaskFailure
+from bellwren.job import Job
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class UnknownJob(BellwrenError):
+    """There is no such job."""
+
+
+def _stage_option(command: Decorated) -> Decorated:
+    option = click.option("--stage", help="The stage to use; else BELLWREN_STAGE, else dev.")
+    local = click.option("--local", is_flag=True, help="Use the local cloud of this machine.")
+    return option(local(command))
+
+
+def _cloud(stage: str | None, local: bool) -> Cloud:
+    return connect("local" if local else None, stage=stage)
+
+
+def _job(job_id: str, stage: str | None, local: bool) -> Job:
+    try:
+        return _cloud(stage, local).job(job_id)
+    except KeyError as error:
+        raise UnknownJob(str(error.args[0])) from error
+
+
+@click.command()
+@click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--wait/--no-wait", default=True, help="Wait for the job's end (the default), or return at once.")
+@_stage_option
+@json_option
+def submit(document: Path, wait: bool, stage: str | None, local: bool, as_json: bool) -> None:
+    """Start the job that DOCUMENT, a JSON file, describes.
+
+    With --wait the exit code is 0 only if the job succeeded.
+    """
+    job = _cloud(stage, local).submit(document)
+    if wait:
+        job.wait()
+    _show_status(job, as_json)
+    if wait and job.status()["status"] != "SUCCEEDED":
+        sys.exit(1)
+
+
+@click.command()
+@click.argument("job_id", metavar="[JOB]", required=False)
+@_stage_option
+@json_option
+def status(job_id: str | None, stage: str | None, local: bool, as_json: bool) -> None:
+    """Show how JOB is doing; without JOB, list the jobs, the latest first."""
+    if job_id:
+        _show_status(_job(job_id, stage, local), as_json)
+        return
+    found = [job.status() for job in _cloud(stage, local).jobs()]
+    lines = [f"{one['job_id']:<40} {one['status']:<10} {one.get('kind') or '':<12} {_progress(one)}" for one in found]
+    show(found, "\n".join(lines) or "there are no jobs yet", as_json=as_json)
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
+@_stage_option
+@json_option
+def result(job_id: str, output: Path | None, stage: str | None, local: bool, as_json: bool) -> None:
+    """Wait for JOB and print its result: a line for each item, or KEY and VALUE for each key.
+
+    What is no JSON value is printed as Python shows it. Exit code 0 only if the job succeeded.
+    """
+    value = _job(job_id, stage, local).result()
+    text = json.dumps(value, default=_shown, ensure_ascii=False) if as_json else "\n".join(_lines(value))
+    if output:
+        output.write_text(text + "\n", "utf-8")
+    else:
+        click.echo(text)
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB")
+@_stage_option
+@json_option
+def logs(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
+    """Print what the functions of JOB printed, task by task."""
+    found = _job(job_id, stage, local).logs()
+    text = "\n".join(f"--- task {task}\n{printed.rstrip()}" for task, printed in found.items())
+    show(found, text or "nothing was printed", as_json=as_json)
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB")
+@_stage_option
+@json_option
+def cancel(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
+    """Stop JOB and its running workers, and say what was done."""
+    job = _job(job_id, stage, local)
+    said = job.cancel()
+    show({**job.status(), "said": said}, said, as_json=as_json)
+
+
+def _show_status(job: Job, as_json: bool) -> None:
+    found = job.status()
+    error = found.get("error") or {}
+    rows: list[tuple[str, object]] = [
+        ("job", job.id),
+        ("status", found["status"]),
+        ("progress", _progress(found) or None),
+        ("workers", found.get("workers")),
+        ("memory", f"{found['memory_mb']} MB" if found.get("memory_mb") else None),
+        ("failed items", found.get("failed") or None),
+        ("results", found.get("results_uri")),
+        ("cost", f"{found['cost_usd']:.6f} USD" if found.get("cost_usd") is not None else None),
+        ("error", f"{error['type']}: {error['message']}" if error else None),
+    ]
+    show(found, table(rows), as_json=as_json)
+
+
+def _progress(found: dict[str, Any]) -> str:
+    progress = found.get("progress") or {}
+    return f"{progress.get('done')}/{progress['total']} tasks" if progress.get("total") else ""
+
+
+def _lines(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [f"{_text(key)}\t{_text(one)}" for key, one in value.items()]
+    return [_text(one) for one in value]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=_shown, ensure_ascii=False)
+
+
+def _shown(value: Any) -> Any:
+    return value.as_dict() if isinstance(value, TaskFailure) else repr(value)
