@@ -21,6 +21,12 @@ _HOME = {
     "TaskError": "errors",
     "TaskFailure": "errors",
     "VersionMismatch": "errors",
+    "InputSpec": "inputs.spec",
+    "blocks": "inputs.declare",
+    "csv": "inputs.declare",
+    "lines": "inputs.declare",
+    "objects": "inputs.declare",
+    "parquet": "inputs.declare",
 }
 
 if TYPE_CHECKING:
@@ -36,10 +42,13 @@ if TYPE_CHECKING:
         TaskFailure,
         VersionMismatch,
     )
+    from bellwren.inputs.declare import blocks, csv, lines, objects, parquet
+    from bellwren.inputs.spec import InputSpec
 
 __all__ = [
     "BellwrenError",
     "InputError",
+    "InputSpec",
     "JobCancelled",
     "JobFailed",
     "NotDeployed",
@@ -48,6 +57,11 @@ __all__ = [
     "TaskError",
     "TaskFailure",
     "VersionMismatch",
+    "blocks",
+    "csv",
+    "lines",
+    "objects",
+    "parquet",
 ]
 
 
