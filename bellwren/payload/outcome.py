@@ -1,0 +1,145 @@
+"""What became of one item: `run` on the worker makes a frame of it, `rebuild` on the client reads a failure.
+
+Nothing that user code does escapes from `run`: every exception, ``SystemExit`` (with code 0 too) and
+``KeyboardInterrupt`` included, is that item's failure. What kills the process is the supervisor's to report.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from types import AsyncGeneratorType, CoroutineType, GeneratorType, TracebackType
+from typing import Any, Protocol
+
+from bellwren.errors import PayloadError, TaskError, TaskFailure
+from bellwren.framing import Frame
+from bellwren.payload import lines, seeding
+from bellwren.payload.codecs import Codec, decode
+from bellwren.payload.exceptions import encode_exception, kinds, rebuild_exception
+from bellwren.payload.failure import decode_failure, failure_frame
+from bellwren.payload.results import result_frame
+from bellwren.payload.text import TRACEBACK_LIMIT, clip, message_of, short_repr
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_UNREAD = object()
+
+
+class TaskFunction(Protocol):
+    """What `unpack.load` gives."""
+
+    def for_task(self) -> Callable[[Any], Any]:
+        """The callable for the next task."""
+
+
+def run(
+    function: TaskFunction,
+    item: Frame,
+    *,
+    job_id: str,
+    index: int,
+    item_codec: Codec = "pickle",
+    codec: Codec = "pickle",
+) -> Frame:
+    """Run the function on one item and give its VALUE, NONE or FAILURE frame.
+
+    Seeds the random generators for the item (`seeding.seed`), loads the item, calls, finishes what the call left
+    to do (a generator's list, a coroutine's value), and encodes the result. Raises nothing of the user's.
+    """
+    value: Any = _UNREAD
+    try:
+        seeding.seed(job_id, index)
+        value = decode(item, item_codec)
+        return result_frame(finish(function.for_task()(value)), codec, index=index)
+    except BaseException as error:  # noqa: BLE001 - see the module's docstring
+        return failed(error, index=index, item=None if value is _UNREAD else short_repr(value))
+
+
+def finish(returned: Any) -> Any:
+    """The result of a call: of a generator the list of what it yields, of a coroutine what it returns."""
+    if isinstance(returned, GeneratorType):
+        return list(returned)
+    if isinstance(returned, (CoroutineType, AsyncGeneratorType)):
+        import asyncio  # noqa: PLC0415 - a tenth of a second that few functions need
+
+        waiting = _gather(returned) if isinstance(returned, AsyncGeneratorType) else returned
+        return asyncio.run(waiting)
+    return returned
+
+
+def failed(error: BaseException, *, index: int, item: str | None = None) -> Frame:
+    """The FAILURE frame of an exception that was caught; ``item`` is a short text of the item."""
+    failure = TaskFailure(
+        index=index,
+        type=type(error).__name__,
+        message=message_of(error) + _hint(error),
+        traceback=traceback_text(error),
+        item=item or "",
+    )
+    frame = failure_frame(failure, kinds=kinds(error), exception=encode_exception(error))
+    error.__traceback__ = None  # its frames hold the item and all the function's variables
+    return frame
+
+
+def traceback_text(error: BaseException) -> str:
+    """The traceback from the first frame of the user's code on, causes and groups included."""
+    import traceback  # noqa: PLC0415 - most tasks have none
+
+    try:
+        lines.publish()
+        shown = traceback.TracebackException(
+            type(error), error, _from_user_code(error.__traceback__), compact=True
+        )
+        return clip("".join(shown.format()), TRACEBACK_LIMIT).rstrip("\n")
+    except BaseException as broken:  # noqa: BLE001 - an exception that cannot even be described is still told
+        frames = "".join(traceback.format_tb(_from_user_code(error.__traceback__)))
+        name = type(error).__name__
+        return clip(f"{frames}{name} (formatting it raises {type(broken).__qualname__})", TRACEBACK_LIMIT)
+
+
+def rebuild(data: bytes) -> tuple[TaskFailure, BaseException | None]:
+    """Client side: what a FAILURE frame tells, and the user's own exception if it can be had here."""
+    failure, exception = decode_failure(data)
+    return failure, rebuild_exception(exception)
+
+
+def task_error(data: bytes, *, failed: int = 1) -> TaskError:
+    """Client side: the error to raise for a FAILURE frame, with the user's exception as its cause."""
+    failure, cause = rebuild(data)
+    error = TaskError(failure, failed=failed)
+    error.__cause__ = cause
+    return error
+
+
+def value_of(frame: Frame, codec: Codec = "pickle", *, index: int) -> Any:
+    """Client side: the value of a VALUE or NONE frame.
+
+    PayloadError, naming the item, if its result cannot be loaded here (a class of a module that is not there).
+    """
+    try:
+        return decode(frame, codec)
+    except (Exception, SystemExit) as error:
+        raise PayloadError(
+            f"the result of item {index} cannot be loaded here: {type(error).__qualname__}: {message_of(error)}"
+        ) from error
+
+
+async def _gather(generator: AsyncGeneratorType[Any, None]) -> list[Any]:
+    return [part async for part in generator]
+
+
+def _from_user_code(trace: TracebackType | None) -> TracebackType | None:
+    """Skip the frames at the beginning that are Bellwren's, or asyncio's on its behalf."""
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if not name.startswith(_OURS) and f"{os.sep}asyncio{os.sep}" not in name:
+            return trace
+        trace = trace.tb_next
+    return None
+
+
+def _hint(error: BaseException) -> str:
+    """What to do about a module that the worker does not have."""
+    name = getattr(error, "name", None)
+    if not isinstance(error, ModuleNotFoundError) or not isinstance(name, str):
+        return ""
+    return f" (the worker does not have it: pass requirements=[...] with the package that provides {name!r})"

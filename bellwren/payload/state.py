@@ -1,0 +1,121 @@
+"""What the client changed in its own modules since they were imported, so that workers see the same.
+
+A worker imports a shipped module from its source. Values that the source computes are computed again there, for the
+worker's place and environment; what the client *set* must come along:
+
+- a name that the source binds to a literal (``K = 5``) and that has another value now;
+- a name that the source does not bind at all (``helper.NEW = 1``);
+- a function or class that was replaced (a monkeypatch), or a name imported from another module and bound anew.
+
+What cannot be pickled (a client or a lock that was made lazily) starts afresh, as the source says.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from bellwren.payload.pickler import Needs, define, dumps
+from bellwren.payload.sources import Source
+
+_OPAQUE = object()
+"""Bound by something that cannot be compared: computed when the module is imported."""
+_DEFINED = object()
+"""Bound by a plain ``def`` or ``class``."""
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def changed(source: Source, needs: Needs) -> bytes:
+    """A pickle of ``{name: value}`` of what was changed in a shipped module; empty if nothing was."""
+    if source.module is None or not source.text:
+        return b""
+    tree = ast.parse(source.text, source.file)
+    bound = dict(_bindings(tree.body))
+    star = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in tree.body)
+    values: dict[str, Any] = {}
+    for name, value in vars(source.module).items():
+        if name.startswith("__") or isinstance(value, ModuleType):
+            continue
+        if name not in bound and star:
+            continue
+        if _is_changed(bound.get(name), value, source.module, known=name in bound):
+            picked = Needs()
+            try:
+                dumps(value, needs=picked, reduce_class=define)
+            except Exception:  # noqa: BLE001, S112 - anything a value's own pickling raises: it starts afresh
+                continue
+            needs.update(picked)
+            values[name] = value
+    return dumps(values, needs=Needs(), reduce_class=define) if values else b""
+
+
+def _is_changed(binding: Any, value: Any, module: ModuleType, *, known: bool) -> bool:
+    if not known:
+        return True
+    if binding is _DEFINED:
+        return getattr(value, "__module__", module.__name__) != module.__name__
+    if binding is _OPAQUE:
+        return False
+    if _same(binding, value):
+        return False
+    # A container that the module fills itself, with functions or objects of its own, is filled again on the worker.
+    return type(value) is not type(binding) or _is_plain(value)
+
+
+def _bindings(body: list[ast.stmt]) -> Iterator[tuple[str, Any]]:
+    """Names bound at the top of a module, each with the literal it is bound to; later ones win."""
+    for node in body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, _literal(node.value)
+                else:
+                    yield from _names(target)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name, _OPAQUE if node.decorator_list else _DEFINED
+        else:
+            yield from _names(node)
+
+
+def _names(node: ast.AST) -> Iterator[tuple[str, Any]]:
+    """Names that a statement binds in any other way."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del)):
+            yield part.id, _OPAQUE
+        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield part.name, _OPAQUE
+        elif isinstance(part, ast.alias):
+            yield (part.asname or part.name.partition(".")[0]), _OPAQUE
+        elif isinstance(part, ast.ExceptHandler) and part.name:
+            yield part.name, _OPAQUE
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return _OPAQUE
+
+
+def _same(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(_is_plain(key) and _is_plain(part) for key, part in value.items())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(map(_is_plain, value))
+    return isinstance(value, _PLAIN) or (type(value).__module__.partition(".")[0] in _DATA)
+
+
+_DATA = {"numpy", "pandas", "datetime", "decimal", "fractions", "pathlib", "uuid"}
