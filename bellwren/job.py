@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from bellwren import layout
 from bellwren.control.status import FINAL
-from bellwren.errors import JobCancelled, JobFailed, SpecError, TaskError, TaskFailure
 from bellwren.errors import Fault as _Fault
+from bellwren.errors import JobCancelled, JobFailed, SpecError, TaskError, TaskFailure
 from bellwren.progress import watch
 from bellwren.results import Results
 from bellwren.store import as_json

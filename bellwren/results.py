@@ -11,8 +11,8 @@ from bellwren import layout
 from bellwren.engine.commit import done_tasks, output_bucket, output_key
 from bellwren.engine.stage import Stage
 from bellwren.errors import TaskFailure
+from bellwren.parts import failure_frames, read_part
 from bellwren.payload.outcome import rebuild
-from bellwren.payload.results import failures, read_part
 from bellwren.store import Store
 
 _PARALLEL = 16
@@ -55,9 +55,10 @@ class Results:
             return None
         for part in sorted(self.parts_there()):
             data = self._store.get(output_key(self._job_id, self._stage, part))
-            for found, encoded in failures(self._stage.output.format, data):
-                if found.type == failure.type and found.message == failure.message:
-                    return rebuild(encoded) if encoded else None
+            for encoded in failure_frames(self._stage.output.format, data):
+                found, exception = rebuild(encoded)
+                if (found.type, found.message) == (failure.type, failure.message):
+                    return exception
         return None
 
     def _all(self) -> Iterator[Any]:
@@ -65,8 +66,7 @@ class Results:
             return
         with ThreadPoolExecutor(_PARALLEL) as threads:
             for part in threads.map(self._read, range(self._stage.tasks)):
-                for value in part:
-                    yield value
+                yield from part
 
     def _read(self, part: int) -> list[Any]:
         assert self._stage is not None

@@ -98,7 +98,7 @@ def _read_state(state: Document) -> tuple[str, Document | None, bool]:
             "message": detail.get("cause") or "",
         }
         return job_id, error, detail["status"] == "ABORTED"
-    job_id = (state.get("job") or {}).get("job_id") or read_request(state["input"], state["name"]).job_id
+    job_id = state.get("job_id") or read_request(state["input"], state["name"]).job_id
     error = state.get("error")
     if error:
         error = {"type": error.get("Error", "Error"), "message": _cause(error.get("Cause", ""))}

@@ -59,7 +59,7 @@ def _first(job_id: str, jobs: Store, deployment: Deployment) -> Document:
     profile = jobs.find_json(layout.profile(job_id))
     workers, memory_mb, reason = _choose(job_id, spec, profile, jobs, deployment)
     first, *_ = order = stages.order(spec["kind"])
-    made = stages.first_stage(job_id, spec, profile, workers, jobs)
+    made = stages.first_stage(job_id, spec, profile, workers=workers, memory_mb=memory_mb, jobs=jobs)
     workers = max(1, min(workers, made.tasks))
     return {
         "job_id": job_id,

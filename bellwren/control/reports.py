@@ -13,7 +13,7 @@ from bellwren.engine.commit import done_tasks, output_bucket, output_key
 from bellwren.engine.shuffle import note
 from bellwren.engine.stage import Stage
 from bellwren.errors import TaskFailure
-from bellwren.payload.results import read_part
+from bellwren.parts import read_part
 from bellwren.store import Store
 
 _PARALLEL = 32

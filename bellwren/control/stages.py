@@ -20,9 +20,11 @@ def order(kind: str) -> list[str]:
     return list(_ORDERS[kind])
 
 
-def first_stage(job_id: str, spec: Document, profile: Document, workers: int, jobs: Store) -> Stage:
+def first_stage(
+    job_id: str, spec: Document, profile: Document, *, workers: int, memory_mb: int, jobs: Store
+) -> Stage:
     """The first stage, with its table of tasks written."""
-    source, table, tasks = _cut(spec, profile, workers)
+    source, table, tasks = _cut(profile, workers, memory_mb)
     jobs.put_json(layout.tasks(job_id, "map"), table)
     shuffled = spec["kind"] == "map_reduce"
     return Stage(
@@ -69,7 +71,7 @@ def _shared(spec: Document, profile: Document, roles: tuple[str, ...]) -> Docume
     }
 
 
-def _cut(spec: Document, profile: Document, workers: int) -> tuple[Document, Document, int]:
+def _cut(profile: Document, workers: int, memory_mb: int) -> tuple[Document, Document, int]:
     """Description of the input, the table of tasks, and their number."""
     if "index" in profile:
         tasks = item_tasks(Index.from_dict(profile["index"]), workers)
@@ -77,7 +79,7 @@ def _cut(spec: Document, profile: Document, workers: int) -> tuple[Document, Doc
         return source, {"items": tasks}, len(tasks)
     from bellwren.control.records import cut_records  # noqa: PLC0415  jobs over items need none of it
 
-    return cut_records(spec, profile, workers)
+    return cut_records(profile, workers, memory_mb)
 
 
 def _output(job_id: str, spec: Document, jobs_bucket: str) -> Output:

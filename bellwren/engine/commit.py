@@ -12,7 +12,7 @@ from bellwren.engine.attempt import Progressed, Work
 from bellwren.engine.io import Pool
 from bellwren.engine.report import Report
 from bellwren.engine.stage import Stage
-from bellwren.payload.results import container
+from bellwren.parts import whole_part
 from bellwren.store import Store
 
 _PARTIAL = struct.Struct("<I")
@@ -92,7 +92,7 @@ class Committer:
             data = done.shuffled
         else:
             assert self._stage.output is not None
-            data = container(self._stage.output.format, done.parts, done.count)
+            data = whole_part(self._stage.output.format, done.parts, done.count)
         key = output_key(self._job_id, self._stage, work.task)
         first = await self.io.create(self._bucket, key, data)
         if first and log:

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import zipfile
+from collections.abc import Callable
 from typing import Any
 
 from bellwren.algorithms.functions import Functions, load_builtin
@@ -32,10 +33,19 @@ def load(stage: Stage, code: dict[str, memoryview]) -> Functions:
             _unzip(reference["sha256"], data)
             loaded[role] = _entry(role, reference["entry"])
         else:
-            from bellwren.payload.unpack import unpack  # noqa: PLC0415  only pickled payloads need it
-
-            loaded[role] = unpack(data, reference)
+            loaded[role] = _unpickled(data, reference["sha256"])
     return Functions(**loaded)
+
+
+def _unpickled(data: memoryview, sha256: str) -> Callable[..., Any]:
+    from bellwren.payload import unpack  # noqa: PLC0415  only pickled payloads need it
+
+    function = unpack.load(bytes(data), sha256=sha256, folder=os.getcwd())
+
+    def call(*args: Any) -> Any:
+        return function.for_task()(*args)
+
+    return call
 
 
 def _unzip(sha256: str, data: memoryview) -> None:

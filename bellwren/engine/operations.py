@@ -12,35 +12,36 @@ from functools import cached_property
 from typing import Any
 
 from bellwren.algorithms.functions import Functions
-from bellwren.engine import calls, shuffle
+from bellwren.engine import records, shuffle
+from bellwren.engine.calls import Caller
 from bellwren.engine.channel import Channel
 from bellwren.engine.stage import Stage
 from bellwren.errors import TaskFailure
 from bellwren.framing import Frame, Kind, read_span
+from bellwren.parts import Format, encode_result
 from bellwren.payload.codecs import Codec, decode
 from bellwren.payload.failure import decode_failure, failure_frame
-from bellwren.payload.results import Format, encode_result
 
 
 @dataclass(frozen=True)
 class Task:
     """One task as the supervisor sent it."""
 
+    job_id: str
     stage: Stage
     head: dict[str, Any]
     body: memoryview
-    seed: str
-    """From which each item's random numbers start: the job and the stage."""
 
     @property
     def format(self) -> Format:
         """How results are written; where the stage writes none, how they would be."""
         return self.stage.output.format if self.stage.output else "pickle"
 
-    @property
-    def codec(self) -> Codec:
-        """How one result becomes bytes."""
-        return "json" if self.format == "jsonl" else "pickle"
+    @cached_property
+    def caller(self) -> Caller:
+        """Calls the user's functions."""
+        codec: Codec = "json" if self.format == "jsonl" else "pickle"
+        return Caller(self.job_id, codec, self.stage.retries, self.stage.retry_on)
 
     @property
     def start(self) -> int:
@@ -57,32 +58,32 @@ class Task:
         """Index in the whole input of the task's first position; 0 where only its own is known."""
         return int(self.head.get("first", 0))
 
-    def inputs(self) -> Iterator[Any]:
-        """The items or records of the task, in order."""
+    def inputs(self) -> Iterator[Callable[[], Any]]:
+        """For each item or record, in order, a function that gives it: an item may fail to load."""
         if self.head["kind"] == "items":
             frames = read_span(self.body, self.head["count"], skip=self.head["leave"], name="the job's items")
-            return (decode(frame, self.head["codec"]) for frame in frames)
-        from bellwren.inputs.records import read_records  # noqa: PLC0415  jobs over items need no parsers
+            return (_reader(frame, self.head["codec"]) for frame in frames)
+        return (_constant(record) for record in records.read(self.stage.input, self.head, self.body))
 
-        return read_records(self.stage.input, self.head, self.body)
-
-    def lost(self, position: int) -> TaskFailure | None:
-        """The failure that stands for a position that is not to be tried again."""
-        verdict = self.skip.get(position)
-        return None if verdict is None else TaskFailure(index=self.first + position, **verdict)
+    def call(self, function: Callable[[Any], Any], read: Callable[[], Any], position: int) -> Frame:
+        """The frame of one position."""
+        index = self.first + position
+        if verdict := self.skip.get(position):
+            return failure_frame(TaskFailure(index=index, **verdict))
+        return self.caller.call(function, read, index=index)
 
 
 def run_map(task: Task, functions: Functions, channel: Channel) -> None:
     """Call the map function on each item or record; its result takes the item's place."""
     assert functions.map is not None
-    for position, item in enumerate(task.inputs()):
+    for position, read in enumerate(task.inputs()):
         if position < task.start:
             continue
         channel.at(position)
         if functions.flat:
-            _emit_many(task, channel, position, functions.map, item)
+            _emit_many(task, channel, position, functions.map, read)
         else:
-            _emit(task, channel, position, _attempt(task, functions.map, (item,), position, item))
+            _emit(task, channel, task.call(functions.map, read, position))
     channel.done()
 
 
@@ -97,12 +98,14 @@ def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
     count = 0
     if functions.count_text and task.head.get("plain_text"):
         channel.at(0)
-        groups.add_totals(functions.count_text(bytes(task.body)))
+        for text in records.plain_texts(task.head, task.body):
+            groups.add_totals(functions.count_text(text))
+            count += records.line_count(text)
     else:
         into_groups = _grouping(functions.map, groups)
-        for position, record in enumerate(task.inputs()):
+        for position, read in enumerate(task.inputs()):
             channel.at(position)
-            made = _attempt(task, into_groups, (record,), position, record)
+            made = task.call(into_groups, read, position)
             if made.kind is Kind.FAILURE:
                 failures.append(_told(made))
             count += 1
@@ -114,11 +117,11 @@ def run_reduce(task: Task, functions: Functions, channel: Channel) -> None:
     """Merge the partition's segments and call the reduce function once for each key."""
     assert functions.reduce is not None
     as_pair = _pairing(functions.reduce, task.format)
-    for position, (key, values) in enumerate(shuffle.groups(_entries(task, channel))):
+    for position, group in enumerate(shuffle.groups(_entries(task, channel))):
         if position < task.start:
             continue
         channel.at(position)
-        _emit(task, channel, position, _attempt(task, as_pair, (key, values), position, key))
+        _emit(task, channel, task.call(as_pair, _constant(group), position))
     channel.done()
 
 
@@ -129,33 +132,36 @@ OPERATIONS: dict[str, Callable[[Task, Functions, Channel], None]] = {
 }
 
 
-def _attempt(
-    task: Task, function: Callable[..., Any], args: tuple[Any, ...], position: int, item: Any
-) -> Frame:
-    if lost := task.lost(position):
-        return failure_frame(lost)
-    return calls.call(function, args, index=task.first + position, codec=task.codec)
+def _reader(frame: Frame, codec: Codec) -> Callable[[], Any]:
+    return lambda: decode(frame, codec)
 
 
-def _emit(task: Task, channel: Channel, position: int, made: Frame) -> None:
+def _constant(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+def _emit(task: Task, channel: Channel, made: Frame) -> None:
     channel.result(encode_result(task.format, made), _told(made) if made.kind is Kind.FAILURE else None)
 
 
-def _emit_many(task: Task, channel: Channel, position: int, function: Callable[..., Any], item: Any) -> None:
+def _emit_many(
+    task: Task, channel: Channel, position: int, function: Callable[[Any], Any], read: Callable[[], Any]
+) -> None:
     """Each of what the function gives is a result of its own."""
     made: list[Frame] = []
 
     def each(value: Any) -> None:
-        made.extend(
-            calls.call(lambda one: one, (one,), index=position, codec=task.codec) for one in function(value)
-        )
+        made.extend(task.caller.call(_same, _constant(one), index=position) for one in function(value))
 
-    outcome = _attempt(task, each, (item,), position, item)
+    outcome = task.call(each, read, position)
     if outcome.kind is Kind.FAILURE:
-        _emit(task, channel, position, outcome)
+        _emit(task, channel, outcome)
     else:
-        encoded = b"".join(encode_result(task.format, one) for one in made)
-        channel.result(encoded, results=len(made))
+        channel.result(b"".join(encode_result(task.format, one) for one in made), results=len(made))
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _told(made: Frame) -> dict[str, Any]:
@@ -166,10 +172,10 @@ def _grouping(function: Callable[[Any], Any], groups: shuffle.Grouper) -> Callab
     return lambda record: groups.add(function(record))
 
 
-def _pairing(function: Callable[[Any, Any], Any], format_: Format) -> Callable[[Any, Any], Any]:
+def _pairing(function: Callable[[Any, Any], Any], format_: Format) -> Callable[[Any], Any]:
     if format_ == "jsonl":
-        return lambda key, values: {"key": key, "value": function(key, values)}
-    return lambda key, values: (key, function(key, values))
+        return lambda group: {"key": group[0], "value": function(*group)}
+    return lambda group: (group[0], function(*group))
 
 
 def _entries(task: Task, channel: Channel) -> Iterator[shuffle.Entry]:

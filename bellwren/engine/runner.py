@@ -11,7 +11,7 @@ import socket
 
 from bellwren.engine import operations, wire
 from bellwren.engine.attempt import OUT_OF_MEMORY_EXIT
-from bellwren.engine.calls import describe_failure
+from bellwren.engine.calls import describe
 from bellwren.engine.channel import Channel
 from bellwren.engine.loading import load
 from bellwren.engine.nursery import Progress
@@ -28,21 +28,20 @@ def live(sock: socket.socket, progress: Progress, slot: int) -> None:
     try:
         functions = load(stage, _cut(code, setup["code"]))
     except BaseException as error:  # noqa: BLE001  user code runs at import, and SystemExit must not pass for success
-        wire.send(sock, Kind.REFUSED, describe_failure(error, index=-1).as_dict())
+        wire.send(sock, Kind.REFUSED, describe(error).as_dict())
         return
     wire.send(sock, Kind.READY)
     operation = operations.OPERATIONS[stage.operation]
     channel = Channel(sock, progress, slot)
-    seed = f"{setup['job_id']}:{stage.name}"
     while True:
         try:
             _, head, body = wire.receive(sock)
         except wire.Closed:
             return
         try:
-            operation(operations.Task(stage, head, body, seed), functions, channel)
+            operation(operations.Task(setup["job_id"], stage, head, body), functions, channel)
         except InputError as error:
-            wire.send(sock, Kind.REFUSED, describe_failure(error, index=-1).as_dict())
+            wire.send(sock, Kind.REFUSED, describe(error).as_dict())
             return
         except MemoryError:
             channel.flush()

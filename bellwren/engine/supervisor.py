@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from bellwren import layout
 from bellwren.engine import sources
 from bellwren.engine.attempt import Attempt, OutOfTime, Progressed, Work
+from bellwren.engine.capacity import runner_memory_bytes, vcpus
 from bellwren.engine.claims import Claims, claim_order, home_run
 from bellwren.engine.commit import Committer
 from bellwren.engine.crew import Crew, Refused, Runner
@@ -59,17 +60,6 @@ async def _live(assignment: Assignment, control: socket.socket, progress: Progre
         crew.answer({})
     finally:
         crew.kill_all("end")
-
-
-def vcpus(memory_mb: int) -> int:
-    """Runners of a worker: Lambda gives one vCPU for each 1,769 MB."""
-    return max(1, round(memory_mb / 1769))
-
-
-def runner_memory_bytes(memory_mb: int) -> int:
-    """Private memory that one runner may take, leaving the supervisor its share."""
-    supervisor_mb = 96
-    return max(64, (memory_mb - supervisor_mb) // vcpus(memory_mb)) << 20
 
 
 class Supervisor:

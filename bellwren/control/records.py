@@ -1,0 +1,78 @@
+"""Input in S3: what Prepare measures of it, and how Plan cuts it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from bellwren.deployment import Deployment
+from bellwren.engine.capacity import vcpus
+from bellwren.errors import Fault, InputError, SpecError
+from bellwren.inputs.listing import select_objects
+from bellwren.inputs.planning import plan_chunks
+from bellwren.inputs.source import InputObject
+from bellwren.inputs.spec import InputSpec
+from bellwren.spec import JobSpec
+from bellwren.store import Store
+
+Document = dict[str, Any]
+
+
+def measure_records(document: JobSpec, deployment: Deployment) -> Document:
+    """List the input: ``objects``, ``bytes``, and the versions of its objects that the job will read.
+
+    Raises:
+        SpecError: if the bucket is none that jobs may read, or nothing is there.
+    """
+    assert document.input is not None
+    spec = input_spec(document.input.to_dict())
+    if spec.bucket not in deployment.readable_buckets:
+        allowed = f"a bucket that this deployment reads: {', '.join(deployment.readable_buckets)}"
+        raise SpecError([Fault(f"input.{spec.format}", spec.uri, allowed)])
+    try:
+        chosen = select_objects(spec, Store(spec.bucket).list(spec.key), output=document.output.uri)
+    except InputError as error:
+        raise SpecError([Fault(f"input.{spec.format}", spec.uri, str(error))]) from error
+    objects = [[one.key, one.size, one.etag] for one in chosen.objects]
+    return {
+        "input": spec.to_dict(),
+        "listed": objects,
+        "objects": len(objects),
+        "bytes": sum(size for _, size, _ in objects),
+        "items": None,
+    }
+
+
+def cut_records(profile: Document, workers: int, memory_mb: int) -> tuple[Document, Document, int]:
+    """Description of the input, the table of chunks, and their number.
+
+    Raises:
+        InputError: if an object is gone or changed since it was listed.
+    """
+    spec = InputSpec.from_dict(profile["input"])
+    objects = [InputObject(*row) for row in profile["listed"]]
+    reader = _Reader(Store(spec.bucket).get_range)
+    table = asyncio.run(plan_chunks(reader, spec, objects, slots=workers * vcpus(memory_mb)))
+    return {"kind": "records", "input": profile["input"]}, table.as_dict(), len(table)
+
+
+def input_spec(section: Document) -> InputSpec:
+    """The input of a job document in the terms of ``bellwren.inputs``."""
+    document = dict(section)
+    if "lines" in document and "delimiter" in document:
+        document["newline"] = document.pop("delimiter")
+    if isinstance(document.get("header"), list):
+        document.update(columns=document["header"], header=False)
+    return InputSpec.from_dict(document)
+
+
+class _Reader:
+    """Storage for the planner's few reads."""
+
+    def __init__(self, get_range: Callable[..., bytes]) -> None:
+        self._get_range = get_range
+
+    async def get_range(self, bucket: str, key: str, start: int, end: int, *, etag: str) -> bytes:
+        """Bytes ``[start, end)`` of a version of an object."""
+        return await asyncio.to_thread(self._get_range, key, start, end, etag=etag)

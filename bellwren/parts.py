@@ -1,0 +1,67 @@
+"""Result parts: what a task's output object holds, and how it is read back.
+
+``pickle``: a container of frames. ``jsonl``: a line for each result. In both a failed item stands in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from bellwren import framing
+from bellwren.errors import TaskFailure
+from bellwren.framing import Frame, Kind
+from bellwren.payload.codecs import decode, failure_line
+from bellwren.payload.failure import decode_failure
+
+Format = Literal["jsonl", "pickle"]
+
+_FAILURE_LINE = b'{"bellwren":"TaskFailure"'
+
+
+def encode_result(format_: Format, frame: Frame) -> bytes:
+    """One result as it stands in a part."""
+    if format_ == "jsonl":
+        if frame.kind is Kind.FAILURE:
+            return failure_line(frame.data)
+        return b"null\n" if frame.kind is Kind.NONE else frame.data + b"\n"
+    pieces: list[bytes] = []
+    framing.write_frame(pieces.append, frame.kind, frame.data)
+    return b"".join(pieces)
+
+
+def whole_part(format_: Format, encoded: Sequence[bytes], count: int) -> bytes:
+    """A part of ``count`` encoded results."""
+    if format_ == "jsonl":
+        return b"".join(encoded)
+    pieces = [framing.HEADER, *encoded]
+    framing.write_frame(pieces.append, Kind.END, struct.pack("<Q", count))
+    return b"".join(pieces)
+
+
+def read_part(format_: Format, data: bytes, *, name: str = "the part") -> Iterator[Any]:
+    """The results of a part in order; a ``TaskFailure`` where an item failed.
+
+    Raises:
+        InputError: naming the part, if it is cut off or damaged.
+    """
+    if format_ == "jsonl":
+        yield from map(_from_line, data.split(b"\n")[:-1])
+        return
+    for frame in framing.read_frames([data], name=name):
+        yield decode_failure(frame.data)[0] if frame.kind is Kind.FAILURE else decode(frame, "pickle")
+
+
+def failure_frames(format_: Format, data: bytes) -> Iterator[bytes]:
+    """The failed items of a part of format ``pickle``, as ``payload.outcome.rebuild`` reads them."""
+    if format_ == "pickle":
+        yield from (frame.data for frame in framing.read_frames([data]) if frame.kind is Kind.FAILURE)
+
+
+def _from_line(line: bytes) -> Any:
+    if line.startswith(_FAILURE_LINE):
+        value = json.loads(line)
+        return TaskFailure(value["index"], value["type"], value["message"], value["traceback"])
+    return json.loads(line)
