@@ -53,7 +53,7 @@ def _preparing() -> dict[str, State]:
         _EXECUTION,
         comment="Claims the job, checks its document, measures its input",
         # From here on the state is ours alone: the input, which may be 256 KB, is left behind.
-        ResultSelector={"job.$": "$.Payload", "error": None},
+        ResultSelector={"job.$": "$.Payload", "plan": None, "error": None},
         Catch=asl.catch("PrepareFailed", "$"),
         Next="Prepared",
     )
@@ -67,6 +67,8 @@ def _preparing() -> dict[str, State]:
             "memory_mb.$": "$.Payload.choice.memory_mb",
         },
         ResultPath="$.forecast",
+        # A job that waits for a forecast is worse off than one without.
+        Retry=[{**asl.RETRY_ANY, "MaxAttempts": 1}],
         Catch=asl.catch("Plan", "$.forecast_error"),
         Next="Plan",
     )
@@ -101,7 +103,8 @@ def _planning() -> dict[str, State]:
     plan = asl.task(
         PLAN,
         sizes.PLAN.timeout_s,
-        {"job_id.$": "$.job.job_id"},
+        # The last answer goes in again, so that a retried Plan can tell which round it follows.
+        {"job.$": "$.job", "plan.$": "$.plan"},
         comment="Looks at what lies in storage and says what comes next",
         ResultSelector={
             field + ".$": f"$.Payload.{field}"
@@ -180,23 +183,26 @@ def _finishing() -> dict[str, State]:
         comment="Writes the final status, the execution record and the report",
         ResultSelector={"status.$": "$.Payload.status"},
         ResultPath="$.finish",
-        Catch=asl.catch("JobKnown", "$.finish_error"),
+        Catch=asl.catch("FinishLost", "$.finish_error"),
         Next="Finished",
     )
     return {
         "Finish": finish,
-        "Finished": asl.choice("$.finish.status", {"SUCCEEDED": "Succeeded"}, default="JobFailed"),
+        "Finished": asl.choice("$.finish.status", {"SUCCEEDED": "Succeeded"}, default="JobPrepared"),
         "Succeeded": {"Type": "Succeed", "OutputPath": "$.job"},
+        "JobPrepared": _job_known(then="JobFailed", otherwise="PrepareLost"),
+        "PrepareLost": {
+            "Type": "Fail",
+            "Comment": "Prepare's own error, since there is no job that it could be found with",
+            "ErrorPath": "$.error.Error",
+            "CausePath": "$.error.Cause",
+        },
         "JobFailed": {
             "Type": "Fail",
             "Error": "Bellwren.JobFailed",
             "CausePath": _says("Job {} did not succeed; the reason is in {}"),
         },
-        "JobKnown": {
-            "Type": "Choice",
-            "Choices": [{"Variable": "$.job.job_id", "IsString": True, "Next": "WriteStatus"}],
-            "Default": "FinishFailed",
-        },
+        "FinishLost": _job_known(then="WriteStatus", otherwise="FinishFailed"),
         "WriteStatus": _last_resort(),
         "FinishFailed": {
             "Type": "Fail",
@@ -204,6 +210,12 @@ def _finishing() -> dict[str, State]:
             "Cause": "Finish itself failed: its log says why",
         },
     }
+
+
+def _job_known(*, then: str, otherwise: str) -> State:
+    """Whether Prepare came as far as to give the job an id."""
+    known = {"Variable": "$.job.job_id", "IsString": True, "Next": then}
+    return {"Type": "Choice", "Choices": [known], "Default": otherwise}
 
 
 def _last_resort() -> State:
