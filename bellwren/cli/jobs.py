@@ -41,7 +41,9 @@ def _job(job_id: str, stage: str | None, local: bool) -> Job:
 
 @click.command()
 @click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--wait/--no-wait", default=True, help="Wait for the job's end (the default), or return at once.")
+@click.option(
+    "--wait/--no-wait", default=True, help="Wait for the job's end (the default), or return at once."
+)
 @_stage_option
 @json_option
 def submit(document: Path, wait: bool, stage: str | None, local: bool, as_json: bool) -> None:
@@ -67,13 +69,18 @@ def status(job_id: str | None, stage: str | None, local: bool, as_json: bool) ->
         _show_status(_job(job_id, stage, local), as_json)
         return
     found = [job.status() for job in _cloud(stage, local).jobs()]
-    lines = [f"{one['job_id']:<40} {one['status']:<10} {one.get('kind') or '':<12} {_progress(one)}" for one in found]
+    lines = [
+        f"{one['job_id']:<40} {one['status']:<10} {one.get('kind') or '':<12} {_progress(one)}"
+        for one in found
+    ]
     show(found, "\n".join(lines) or "there are no jobs yet", as_json=as_json)
 
 
 @click.command()
 @click.argument("job_id", metavar="JOB")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead."
+)
 @_stage_option
 @json_option
 def result(job_id: str, output: Path | None, stage: str | None, local: bool, as_json: bool) -> None:

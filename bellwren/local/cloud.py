@@ -32,6 +32,7 @@ class _Wanted:
     stage: str | None
     settings: Mapping[str, str]
     fresh: bool
+    owner_pid: int | None
     tools: toolchain.Toolchain
     report: Report
 
@@ -44,6 +45,7 @@ def start(
     checkout: Path | str | None = None,
     settings: Mapping[str, str] | None = None,
     fresh: bool = False,
+    owner_pid: int | None = None,
     report: Report = _silent,
 ) -> LocalCloud:
     """Bring up the local cloud with Bellwren deployed on it; what is up and unchanged is left as it is.
@@ -55,6 +57,7 @@ def start(
         checkout: directory of the ``app.py`` to deploy; by default the checkout that this package comes from.
         settings: CDK context of the deployment, as for ``cdk deploy -c key=value``.
         fresh: delete the jobs and buckets of this cloud first.
+        owner_pid: a process with which the cloud ends too, however that ends; for tests and benchmarks.
         report: is told, in a few words, what is being done.
 
     Raises:
@@ -62,7 +65,7 @@ def start(
     """
     tools = toolchain.find(checkout)
     place = state.directory(directory)
-    wanted = _Wanted(place, port, stage, settings or {}, fresh, tools, report)
+    wanted = _Wanted(place, port, stage, settings or {}, fresh, owner_pid, tools, report)
     with state.locked(place, report):
         known = _settled(wanted)
         if known.pid is None:
@@ -145,7 +148,9 @@ def _known(place: Path, port: int | None) -> State | None:
 def _launched(wanted: _Wanted, known: State) -> State:
     port = ports.choose(wanted.port, known.port if known.deployed else None, place=wanted.place)
     wanted.report(f"starting on port {port}")
-    return serving.launch(wanted.place, replace(known, checkout=str(wanted.tools.checkout)), port)
+    return serving.launch(
+        wanted.place, replace(known, checkout=str(wanted.tools.checkout)), port, wanted.owner_pid
+    )
 
 
 def _deployed(wanted: _Wanted, known: State) -> LocalCloud:

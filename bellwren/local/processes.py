@@ -44,18 +44,26 @@ def kill(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + _GONE_WITHIN_S
     while remaining and time.monotonic() < deadline:
-        remaining = {pid for pid in remaining if _alive(pid)}
+        remaining = {pid for pid in remaining if alive(pid)}
         time.sleep(_POLL_S)
 
 
-def _alive(pid: int) -> bool:
+def alive(pid: int) -> bool:
+    """Whether any process of that number has not ended."""
     with suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)  # a child of this very process would stay a zombie
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    return True
+    return not _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether it has ended and only waits for its parent to notice: in a container that may be for ever."""
+    with suppress(OSError):
+        return _PROC.joinpath(str(pid), "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return False
 
 
 def _marked(marker: str, pids: Iterable[int]) -> set[int]:

@@ -1,7 +1,7 @@
 """What runs in the background: MiniStack, with four things added that a development cloud needs.
 
-Started as ``python -m bellwren.local.server <directory>`` by :mod:`bellwren.local.serving`, with MiniStack's
-settings in the environment.
+Started as ``python -m bellwren.local.server <directory> [<owner pid>]`` by :mod:`bellwren.local.serving`, with
+MiniStack's settings in the environment.
 
 - ``/_bellwren`` says whose cloud this is, so that our port can be told apart from any other program's.
 - ``/_bellwren/checkpoint`` writes the state down now. MiniStack itself does so only when it is shut down; a
@@ -17,16 +17,20 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
+from bellwren.local import processes
 from bellwren.local.settings import MARKER_VARIABLE
 
 IDENTITY_PATH = "/_bellwren"
 CHECKPOINT_PATH = "/_bellwren/checkpoint"
 CACHE_BYTES = 512 * 1024 * 1024
 CACHED_OBJECT_MIN_BYTES = 256 * 1024
+_OWNER_POLL_S = 0.5
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -124,11 +128,21 @@ def importing_botocore_late(worker_script: str) -> str:
     return _LAZY + worker_script.replace(_EAGER, late)
 
 
+def _end_with(owner: int, marker: str) -> None:
+    while processes.alive(owner):
+        time.sleep(_OWNER_POLL_S)
+    processes.kill(processes.family(marker) - {os.getpid()})
+    os._exit(0)
+
+
 def main() -> None:
-    """Serve until SIGTERM. The one argument is the directory of the cloud."""
-    (directory,) = sys.argv[1:]
+    """Serve until killed, or until the owner has ended if one is named."""
+    directory, *owner = sys.argv[1:]
     del sys.argv[1:]  # MiniStack reads them too
-    identity = {"marker": os.environ[MARKER_VARIABLE], "pid": os.getpid(), "directory": directory}
+    marker = os.environ[MARKER_VARIABLE]
+    identity = {"marker": marker, "pid": os.getpid(), "directory": directory}
+    if owner:
+        threading.Thread(target=_end_with, args=(int(owner[0]), marker), daemon=True).start()
     # Imported here, because MiniStack reads its settings on import and tests import the rest of this module.
     from ministack import app as ministack  # noqa: PLC0415
     from ministack.core import lambda_runtime, persistence  # noqa: PLC0415

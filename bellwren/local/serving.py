@@ -28,8 +28,8 @@ def answers(known: State) -> bool:
     return found is not None and found["marker"] == known.marker
 
 
-def launch(place: Path, known: State, port: int) -> State:
-    """Start the server in ``place`` and wait until it answers.
+def launch(place: Path, known: State, port: int, owner_pid: int | None = None) -> State:
+    """Start the server in ``place`` and wait until it answers; it ends when the owner has ended, if there is one.
 
     Raises:
         LocalCloudError: it ended, or did not answer within a minute.
@@ -37,9 +37,10 @@ def launch(place: Path, known: State, port: int) -> State:
     shutil.rmtree(place / "tmp", ignore_errors=True)
     (place / "tmp").mkdir(parents=True)
     marker = secrets.token_hex(8)
+    owner = [] if owner_pid is None else [str(owner_pid)]
     with (place / LOG).open("wb") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "bellwren.local.server", str(place)],
+            [sys.executable, "-m", "bellwren.local.server", str(place), *owner],
             cwd=place,
             env=server_environment(place, port, marker),
             stdin=subprocess.DEVNULL,

@@ -83,9 +83,9 @@ def _node(root: Path, which: Which) -> Path:
 
 
 def _cdk(root: Path, which: Which) -> Path:
-    carried = root / _CDK_OF_CHECKOUT
-    if carried.is_file():
-        return carried
+    for checkout in (root, state.checkout_of_package()):
+        if checkout is not None and (checkout / _CDK_OF_CHECKOUT).is_file():
+            return checkout / _CDK_OF_CHECKOUT
     installed = which("cdk")
     if installed is None:
         raise LocalCloudError(

@@ -1,0 +1,80 @@
+# What a contributor and CI run. Every target first builds the environment, if it is not there yet.
+# Only relative paths are used, so that the checkout may lie below a folder with spaces in its name.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+ARGS ?=
+
+python := .venv/bin/python
+environment := .venv/.ready
+cdk := .build/node/.ready
+
+# The tested release. PyPI's own Linux wheel of it brings gigabytes of CUDA, so the index of the CPU wheels is
+# asked too where it can be reached.
+torch := torch==2.13.0
+torch_cpu_index := https://download.pytorch.org/whl/cpu
+
+# Fast ones first: a broken unit test should not wait for a deployment.
+tests := $(wildcard tests/unit tests/engine tests/infra tests/training tests/e2e)
+
+.PHONY: help setup demo test test-fast check format bench evaluate chaos clean distclean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: $(environment) $(cdk)  ## Build the environment: .venv, and Node and the CDK command line
+
+demo: setup  ## Start the local cloud, deploy, and count the words of 20 MB of text
+	@$(python) examples/demo.py $(ARGS)
+
+test: setup  ## Run all tests, the end-to-end ones on a local cloud of their own
+	$(python) -m pytest $(tests) $(ARGS)
+
+test-fast: setup  ## Run the tests that need no local cloud
+	$(python) -m pytest $(tests) -m "not cloud" $(ARGS)
+
+check: setup  ## Lint, check the formatting and the types
+	$(python) -m ruff check .
+	$(python) -m ruff format --check .
+	$(python) -m mypy
+
+format: setup  ## Format the code and mend what the linter can mend
+	$(python) -m ruff format .
+	$(python) -m ruff check --fix .
+
+bench: setup  ## Measure, and write benchmarks/results
+	$(python) -m benchmarks $(ARGS)
+
+evaluate: setup  ## Cross-validate the runtime models on public execution records
+	$(python) -m training.evaluate $(ARGS)
+
+chaos: setup  ## Kill and disturb jobs on a local cloud, and check their results
+	$(python) -m pytest tests/chaos $(ARGS)
+
+clean:  ## Stop the local cloud; delete it with its jobs, and what was built
+	@if [ -x $(python) ]; then $(python) -m bellwren local stop; fi
+	rm -rf .bellwren .build cdk.out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean  ## The same, and delete .venv
+	rm -rf .venv
+
+$(environment): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Bellwren needs Python 3.11 or newer; $(PYTHON) is {sys.version.split()[0]}. Name another one: make setup PYTHON=python3.12")'
+	@$(python) -c '' 2>/dev/null || { echo "setup: making .venv"; $(PYTHON) -m venv --clear .venv; }
+	@echo "setup: installing PyTorch"
+	@index=$$($(python) -c "import urllib.request as web; web.urlopen('$(torch_cpu_index)/torch/', timeout=5)" 2>/dev/null \
+		&& echo "--extra-index-url $(torch_cpu_index)"); \
+	$(python) -m pip install --quiet --disable-pip-version-check $$index '$(torch)'
+	@echo "setup: installing Bellwren and what it needs"
+	@$(python) -m pip install --quiet --disable-pip-version-check -e '.[predict,infra,local,training,parquet,zstd,dev]'
+	@touch $@
+
+$(cdk): infra/cdk-cli/package.json infra/cdk-cli/package-lock.json | $(environment)
+	@echo "setup: installing the CDK command line"
+	@mkdir -p .build/node
+	@cp infra/cdk-cli/package.json infra/cdk-cli/package-lock.json .build/node/
+	@PATH="$$PWD/.venv/bin:$$PATH" .venv/bin/npm ci --prefix .build/node --no-audit --no-fund --loglevel=error
+	@touch $@

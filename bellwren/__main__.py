@@ -1,0 +1,5 @@
+"""``python -m bellwren`` is the command line too."""
+
+from bellwren.cli import main
+
+main()
