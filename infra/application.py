@@ -17,17 +17,19 @@ from infra.stage import Stage
 from infra.storage import Storage
 
 
-def build(app: cdk.App, settings: Settings) -> list[cdk.Stack]:
+def build(app: cdk.App, settings: Settings, packer: Packer | None = None) -> list[cdk.Stack]:
     """Add the stacks of one stage to the app.
 
     The stacks know each other by name alone; the order is for the eye and for a first deployment, where a
     bucket should be there before the function that reads it.
 
+    ``packer`` makes the functions' code; by default it is what the settings ask for.
+
     Raises:
         infra.wheels.PackagingError: the functions' code cannot be packed.
     """
     stage = Stage(settings)
-    code = FunctionCode(settings, Packer(with_wheels=settings.packaging == "aws"))
+    code = FunctionCode(settings, packer or Packer(with_wheels=settings.packaging == "aws"))
     stacks: list[cdk.Stack] = [
         Storage(app, stage.names.of("storage"), stage=stage, **_options(stage, "buckets")),
         Prediction(app, stage.names.of("prediction"), stage=stage, code=code, **_options(stage, "forecasts")),
@@ -37,6 +39,10 @@ def build(app: cdk.App, settings: Settings) -> list[cdk.Stack]:
     for before, after in itertools.pairwise(stacks):
         after.add_stack_dependency(before)
     cdk.Tags.of(app).add("bellwren:stage", settings.stage)
+    if settings.nag:
+        from infra import nag  # noqa: PLC0415  loads cdk-nag, which takes a second that only a check needs
+
+        nag.check(app, stage)
     return stacks
 
 
