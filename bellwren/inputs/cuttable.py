@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from bellwren.inputs.delimiters import LineRule
 from bellwren.inputs.encodings import byte_of, encoding
-from bellwren.inputs.quotes import Quotes
+from bellwren.inputs.quotes import Quotes, RowRule
 from bellwren.inputs.spec import InputSpec
-
-
-@dataclass(frozen=True)
-class RowRule:
-    """CSV whose quoted fields may hold line ends."""
-
-    quotes: Quotes
-    delimiter: str
-    quote: str
 
 
 def cut_rule(spec: InputSpec, codec: str | None = None) -> LineRule | RowRule | None:

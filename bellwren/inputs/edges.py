@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from bellwren.errors import InputError
 from bellwren.inputs.chunks import Segment
-from bellwren.inputs.cuttable import RowRule, cut_rule
+from bellwren.inputs.cuttable import cut_rule
 from bellwren.inputs.delimiters import LineRule, Need
 from bellwren.inputs.guess import guess_row
+from bellwren.inputs.quotes import RowRule
 from bellwren.inputs.source import InputObject, RangeReader, address, read_range
 from bellwren.inputs.spec import InputSpec
 
@@ -96,7 +97,7 @@ class _Edges:
         while True:
             high = min(size, at - 1 + step)
             data = await self.read(at - 1, high)
-            found = guess_row(rule.quotes, data, self.source.facts.fields or 0, rule.delimiter, rule.quote)
+            found = guess_row(rule, data, self.source.facts.fields or 0, complete=high == size)
             if found is not None or high == size:
                 return size if found is None else at - 1 + found
             if step > LONGEST_RECORD_BYTES:

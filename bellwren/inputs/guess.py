@@ -10,16 +10,27 @@ from __future__ import annotations
 import csv
 import io
 
-from bellwren.inputs.quotes import Quotes, State
+from bellwren.inputs.quotes import RowRule, State
 
 
-def guess_row(quotes: Quotes, window: bytes, columns: int, delimiter: str, quote: str) -> int | None:
-    """A probable row start in the window, from 1 on (the first byte is the one before the cut), or None."""
+def guess_row(rule: RowRule, window: bytes, columns: int, *, complete: bool) -> int | None:
+    """A probable row start in the window, or None if the window holds none.
+
+    Args:
+        rule: the dialect.
+        window: the byte before the cut, and what follows.
+        columns: number of fields of the object's rows.
+        complete: whether the window reaches to the end of the object.
+
+    Returns:
+        A position in the window, from 1 on.
+    """
+    quotes, delimiter, quote = rule.quotes, rule.delimiter, rule.quote
     outside, _ = quotes.next_row(window, 1, _unquoted_state(window[:1], delimiter, quote))
     inside, _ = quotes.next_row(window, 1, "quoted")
     if outside is None or inside is None or outside == inside:
         return inside if outside is None else outside
-    unquoted, quoted = (_fit(window[start:], columns, delimiter, quote) for start in (outside, inside))
+    unquoted, quoted = (_fit(rule, window[start:], columns, complete=complete) for start in (outside, inside))
     return inside if quoted > unquoted else outside
 
 
@@ -33,17 +44,17 @@ def _unquoted_state(before: bytes, delimiter: str, quote: str) -> State:
     return known.get(before, "plain")
 
 
-def _fit(window: bytes, columns: int, delimiter: str, quote: str) -> float:
-    """The share of rows with the right number of fields; the last, which the window may cut, is left out."""
+def _fit(rule: RowRule, window: bytes, columns: int, *, complete: bool) -> float:
+    """The share of rows with the right number of fields; the last one, if the window may cut it, is left out."""
     lines = io.StringIO(window.decode("latin-1"), newline="").readlines()
-    parser = csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True)
+    parser = csv.reader(lines, delimiter=rule.delimiter, quotechar=rule.quote, strict=True)
     good = seen = 0
-    while True:
+    while parser.line_num < len(lines):
         try:
-            fields = len(next(parser, ()))
+            fields = len(next(parser))
         except csv.Error:
             fields = -1
-        if parser.line_num >= len(lines):
-            return good / max(1, seen)
-        seen += 1
-        good += fields == columns
+        if complete or parser.line_num < len(lines):
+            seen += 1
+            good += fields == columns
+    return good / seen if seen else 1.0

@@ -13,12 +13,12 @@ from dataclasses import replace
 from bellwren.errors import InputError
 from bellwren.inputs.chunks import Chunk, ChunkTable, Segment
 from bellwren.inputs.compression import MAGIC_BYTES, recognise
-from bellwren.inputs.cuttable import RowRule, cut_rule
+from bellwren.inputs.cuttable import cut_rule
 from bellwren.inputs.cutting import TASKS_PER_SLOT, Divided, TaskSize, cut, even_cuts, task_size
 from bellwren.inputs.encodings import encoding, settle
 from bellwren.inputs.fetch import fetch, read_footer
 from bellwren.inputs.parquet_footer import row_groups
-from bellwren.inputs.quotes import RowScan, RowStart
+from bellwren.inputs.quotes import RowRule, RowScan, RowStart
 from bellwren.inputs.rows import checked_header, first_row, refuse_other_formats
 from bellwren.inputs.source import Facts, InputObject, RangeReader, address, read_range
 from bellwren.inputs.spec import InputSpec

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 State = Literal["row", "cr", "field", "plain", "quoted", "closed"]
@@ -114,6 +115,15 @@ class Quotes:
         if last == b"\r":
             return "cr"
         return "field" if last == self._delimiter else "plain"
+
+
+@dataclass(frozen=True)
+class RowRule:
+    """How rows are found in CSV whose quoted fields may hold line ends."""
+
+    quotes: Quotes
+    delimiter: str
+    quote: str
 
 
 class RowScan:

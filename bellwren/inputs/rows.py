@@ -33,7 +33,6 @@ BATCH_ROWS = 512
 SNIFF_BYTES = 512
 _SNIPPET_CHARACTERS = 80
 _BUFFER_BYTES = 1 << 18
-_END = "\0\0"
 _LINE_END = re.compile(rb"\r\n?|\n")
 
 _NO_TABLES = (
@@ -170,6 +169,7 @@ class _Text:
         csv.field_size_limit(sys.maxsize)
         self._parser = csv.reader(itertools.chain(text, self._end()), **_dialect(spec))
         self._name, self._segment = name, segment
+        self._mark = f"\0{spec.delimiter}\0"
         self._ended = False
         self._before = 0  # lines before the row at hand
         self._rows = self._read()
@@ -183,7 +183,7 @@ class _Text:
             for row in self._parser:
                 self._before = before
                 if self._ended:
-                    if row != [_END]:
+                    if row != ["\0", "\0"]:
                         raise InputError(self._unclosed(row))
                     return
                 yield row
@@ -198,11 +198,12 @@ class _Text:
         return f"line {1 + self._before} of the chunk that was cut at byte {self._segment.start:,}"
 
     def _end(self) -> Iterator[str]:
+        # Two fields: within open quotes the delimiter is text, and so the row is another one.
         self._ended = True
-        yield _END
+        yield self._mark
 
     def _unclosed(self, row: list[str]) -> str:
-        row = [*row[:-1], row[-1].removesuffix(_END)]
+        row = [*row[:-1], row[-1].removesuffix(self._mark)]
         if self._segment.whole or self._segment.exact:
             return (
                 f"{self._name}, {self.place()}: a quote opens a field and nothing closes it: {_snippet(row)};"
