@@ -76,7 +76,7 @@ def seal(
             "text": place(zlib.compress(module.text)),
             "changed": place(module.changed),
         }
-        for module in sorted(modules, key=lambda module: module.name)
+        for module in modules
     ]
     header["pickle"] = place(*pickle)
     header["buffers"] = [[*place(buffer), not buffer.readonly] for buffer in buffers]

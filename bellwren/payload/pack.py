@@ -178,7 +178,7 @@ def _shipped(found: Collected, needs: Needs, extra: Iterable[str]) -> list[Shipp
             found.sources.update(collect(needs, extra).sources)
     return [
         ShippedModule(name, source.file, source.is_package, source.text, overlays[name])
-        for name, source in found.sources.items()
+        for name, source in sorted(found.sources.items())
     ]
 
 

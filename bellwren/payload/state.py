@@ -5,7 +5,8 @@ worker's place and environment; what the client *set* must come along:
 
 - a name that the source binds to a literal (``K = 5``) and that has another value now;
 - a name that the source does not bind at all (``helper.NEW = 1``);
-- a function or class that was replaced (a monkeypatch), or a name imported from another module and bound anew.
+- a function or class that was replaced (a monkeypatch);
+- a name imported from another shipped module in which that name has another value now.
 
 What cannot be pickled (a client or a lock that was made lazily) starts afresh, as the source says.
 """
@@ -13,10 +14,13 @@ What cannot be pickled (a client or a lock that was made lazily) starts afresh, 
 from __future__ import annotations
 
 import ast
+import importlib.util
+import sys
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
+from bellwren.payload.origins import Origin, origin
 from bellwren.payload.pickler import Needs, define, dumps
 from bellwren.payload.sources import Source
 
@@ -24,6 +28,15 @@ _OPAQUE = object()
 """Bound by something that cannot be compared: computed when the module is imported."""
 _DEFINED = object()
 """Bound by a plain ``def`` or ``class``."""
+
+
+class _Imported(NamedTuple):
+    """Bound by ``from module import name``."""
+
+    module: str
+    name: str
+
+
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -32,15 +45,13 @@ def changed(source: Source, needs: Needs) -> bytes:
     if source.module is None or not source.text:
         return b""
     tree = ast.parse(source.text, source.file)
-    bound = dict(_bindings(tree.body))
+    bound = dict(_bindings(tree.body, source.package))
     star = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in tree.body)
     values: dict[str, Any] = {}
     for name, value in vars(source.module).items():
         if name.startswith("__") or isinstance(value, ModuleType):
             continue
-        if name not in bound and star:
-            continue
-        if _is_changed(bound.get(name), value, source.module, known=name in bound):
+        if _is_changed(bound[name], value, source.module) if name in bound else not star:
             picked = Needs()
             try:
                 dumps(value, needs=picked, reduce_class=define)
@@ -51,20 +62,21 @@ def changed(source: Source, needs: Needs) -> bytes:
     return dumps(values, needs=Needs(), reduce_class=define) if values else b""
 
 
-def _is_changed(binding: Any, value: Any, module: ModuleType, *, known: bool) -> bool:
-    if not known:
-        return True
+def _is_changed(binding: Any, value: Any, module: ModuleType) -> bool:
     if binding is _DEFINED:
         return getattr(value, "__module__", module.__name__) != module.__name__
-    if binding is _OPAQUE:
-        return False
-    if _same(binding, value):
+    if isinstance(binding, _Imported):
+        there = sys.modules.get(binding.module)
+        if there is None or origin(there) is not Origin.OWN:
+            return False
+        return not _same(vars(there).get(binding.name, value), value)
+    if binding is _OPAQUE or _same(binding, value):
         return False
     # A container that the module fills itself, with functions or objects of its own, is filled again on the worker.
     return type(value) is not type(binding) or _is_plain(value)
 
 
-def _bindings(body: list[ast.stmt]) -> Iterator[tuple[str, Any]]:
+def _bindings(body: list[ast.stmt], package: str) -> Iterator[tuple[str, Any]]:
     """Names bound at the top of a module, each with the literal it is bound to; later ones win."""
     for node in body:
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
@@ -76,6 +88,9 @@ def _bindings(body: list[ast.stmt]) -> Iterator[tuple[str, Any]]:
                     yield from _names(target)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield node.name, _OPAQUE if node.decorator_list else _DEFINED
+        elif isinstance(node, ast.ImportFrom):
+            module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            yield from ((part.asname or part.name, _Imported(module, part.name)) for part in node.names)
         else:
             yield from _names(node)
 
@@ -101,13 +116,18 @@ def _literal(node: ast.expr) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
         return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)
     if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
+    try:
+        return bool(one == other)
+    except Exception:  # noqa: BLE001 - an array, or any other that has no single answer
+        return False
 
 
 def _is_plain(value: Any) -> bool:
