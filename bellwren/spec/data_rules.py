@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from bellwren.errors import Fault
+from bellwren import layout
+from bellwren.errors import Fault, SpecError
+from bellwren.inputs.spec import OPTIONS, InputSpec
 from bellwren.spec.draft import Draft
-from bellwren.spec.sections import INPUT_OPTIONS, SOURCES
+from bellwren.spec.sections import SOURCES
 from bellwren.spec.uris import parse_s3_uri
 from bellwren.spec.wording import found, listed, path
 
@@ -29,13 +30,13 @@ def data_has_one_source(draft: Draft) -> Iterator[Fault]:
     sources = [field for field in _DATA if draft.given(field) and not (parts and field == "items")]
     if parts is not None and isinstance(draft.document.get(parts), list):
         sources.append(parts)
-    if len(sources) > 1:
+    if len(sources) > 1 and sources[1] not in draft.faulty:
         yield Fault(
             sources[1],
             f"a value, beside `{sources[0]}`",
             f"one of {listed(sources, last='and')}; leave the rest out",
         )
-    elif not sources and not (parts and draft.given(parts)) and not draft.given("items"):
+    if not sources and not (parts and draft.given(parts)) and not draft.given("items"):
         yield _no_source(draft, parts)
 
 
@@ -102,39 +103,23 @@ def input_is_available(draft: Draft) -> Iterator[Fault]:
 
 
 def options_fit_the_format(draft: Draft) -> Iterator[Fault]:
-    """Each format has its options."""
+    """Each format has its options, which must agree with each other."""
     format_ = _format(draft)
-    section = draft.section("input")
     if format_ is None:
         return
+    known = OPTIONS.get(format_, ())
+    section = draft.section("input")
     for option in section:
-        if option in SOURCES or option in INPUT_OPTIONS[format_]:
-            continue
-        homes = listed(known for known, options in INPUT_OPTIONS.items() if option in options)
-        yield Fault(
-            path(("input", option)), f"an option, beside `{format_}`", f"only for {homes}; leave it out"
-        )
-    if format_ == "csv" and "input" not in draft.faulty:
-        yield from _csv_options_agree({**INPUT_OPTIONS["csv"], **section})
-
-
-def _csv_options_agree(options: dict[str, Any]) -> Iterator[Fault]:
-    for option in ("delimiter", "quote"):
-        if len(options[option]) > 1 or options[option] in "\r\n":
-            yield Fault(path(("input", option)), found(options[option]), "one character, and no line break")
-    if options["delimiter"] == options["quote"]:
-        yield Fault("input.quote", found(options["quote"]), "another character than the delimiter")
-    header, columns = options["header"], options["columns"] or []
-    if header is False and columns:
-        yield Fault(
-            "input.columns",
-            found(columns),
-            "no names, because `header` is false; or give a list of names in `header`",
-        )
-    if isinstance(header, list):
-        missing = [name for name in columns if name not in header]
-        if missing:
-            yield Fault("input.columns", found(missing[0]), "names that stand in `header`")
+        if option not in SOURCES and option not in known:
+            homes = listed(name for name, options in OPTIONS.items() if option in options)
+            yield Fault(
+                path(("input", option)), f"an option, beside `{format_}`", f"only for {homes}; leave it out"
+            )
+    if format_ in OPTIONS and "input" not in draft.faulty:
+        try:
+            InputSpec.from_dict({name: section[name] for name in section if name == format_ or name in known})
+        except SpecError as refused:
+            yield from refused.faults
 
 
 def output_lies_outside_the_input(draft: Draft) -> Iterator[Fault]:
@@ -163,7 +148,7 @@ def pickles_are_named_by_their_checksum(draft: Draft) -> Iterator[Fault]:
         pickled = draft.sound(place[0]) or {}
         for step in place[1:]:
             pickled = pickled.get(step, {})
-        if pickled and pickled["key"] != f"code/{pickled['sha256'].lower()}":
+        if pickled and pickled["key"] != layout.code(pickled["sha256"].lower()):
             yield Fault(path((*place, "key")), found(pickled["key"]), "code/ and the sha256 beside it")
 
 

@@ -25,6 +25,9 @@ from bellwren.spec.sections import PICKLED, Code, Input, Output, Payload, Pickle
 Kind = Literal["map", "map_reduce", "sort", "bsp", "parameter_server"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
+SETTLED_FIELDS = ("name", "algorithm", "kind")
+"""Fields that a document may leave out and a :class:`JobSpec` always has."""
+
 MAX_WORKERS = 10_000
 MAX_PARTITIONS = 10_000
 LONGEST_EXECUTION_S = 365 * 24 * 3_600

@@ -83,7 +83,11 @@ def at_most(limit: int, what: str) -> BeforeValidator:
 def _entry(text: str) -> str:
     module, colon, function = text.partition(":")
     names = module.split(".") + function.split(".")
-    if colon and all(name.isidentifier() and not iskeyword(name) for name in names):
+    if (
+        colon
+        and not module.endswith(".py")
+        and all(name.isidentifier() and not iskeyword(name) for name in names)
+    ):
         return text
     hint = ""
     if not colon and "." in text and len(text) < 200:

@@ -204,7 +204,7 @@ class Inspector:
         self._bytes_left -= size_bytes
         self._values_left -= 1
         if self._bytes_left < 0:
-            raise SpecError([too_large(f"more than {MAX_DOCUMENT_BYTES:,} bytes")])
+            raise SpecError([too_large()])
         if self._values_left < 0:
             raise SpecError([too_many_values()])
 
@@ -218,10 +218,10 @@ def too_many_values() -> Fault:
     )
 
 
-def too_large(found: str) -> Fault:
+def too_large() -> Fault:
     """The fault of a document that exceeds the limit."""
     return Fault(
         "",
-        found,
+        f"more than {MAX_DOCUMENT_BYTES:,} bytes",
         f"at most {MAX_DOCUMENT_BYTES:,} bytes (8 MiB); put large data in S3 and name it with `input`",
     )

@@ -22,7 +22,9 @@ def faults_by_place(errors: Iterable[ErrorDetails], document: Mapping[str, Any])
     by_place: dict[Place, list[ErrorDetails]] = {}
     for error in errors:
         by_place.setdefault(_place(error, document), []).append(error)
-    return {place: _fault(place, together) for place, together in by_place.items()}
+    # What one branch of a union says about a part of the value is more than that it fits no other branch.
+    around = {place[:depth] for place in by_place for depth in range(len(place))}
+    return {place: _fault(place, together) for place, together in by_place.items() if place not in around}
 
 
 def _place(error: ErrorDetails, document: Mapping[str, Any]) -> Place:
@@ -50,7 +52,9 @@ def _at(value: Any, step: str | int) -> Any:
 def _fault(place: Place, errors: list[ErrorDetails]) -> Fault:
     error = next((one for one in errors if one["type"] == Objection), errors[0])
     value = error["input"]
-    allowed = error["msg"] if error["type"] == Objection else allowed_at(place) or error["msg"]
+    of_name = error["loc"][-1:] == ("[key]",)
+    known = allowed_at(place[:-1] if of_name else place)
+    allowed = error["msg"] if error["type"] == Objection or known is None else known
     return Fault(path(place), _shown(place, error), allowed + _hint(value, {one["type"] for one in errors}))
 
 

@@ -7,6 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bellwren.inputs.compression import COMPRESSIONS
+from bellwren.inputs.encodings import ERROR_HANDLERS
+from bellwren.inputs.spec import OPTIONS, InputSpec
 from bellwren.spec.fields import (
     Bytes,
     Character,
@@ -21,24 +24,13 @@ from bellwren.spec.fields import (
     Whole,
 )
 from bellwren.spec.uris import S3Uri, parse_s3_uri
+from bellwren.spec.wording import listed
 
 ROLES = ("map", "reduce", "combine", "step", "train", "key")
 """What a user's function can be for."""
 
-SOURCES = ("lines", "csv", "parquet", "objects", "blocks", "job")
+SOURCES = (*OPTIONS, "job")
 """Fields of ``input`` of which exactly one is given; its name is the format."""
-
-_CHUNK: dict[str, Any] = {"chunk": 32_000_000}
-_TEXT: dict[str, Any] = {**_CHUNK, "encoding": "utf-8", "compression": "auto"}
-INPUT_OPTIONS: dict[str, dict[str, Any]] = {
-    "lines": {**_TEXT, "delimiter": None},
-    "csv": {**_TEXT, "delimiter": ",", "quote": '"', "header": True, "columns": None},
-    "parquet": {**_CHUNK, "columns": None},
-    "objects": _CHUNK,
-    "blocks": _CHUNK,
-    "job": {},
-}
-"""For each format the options that it has, with the values that hold where the document gives none."""
 
 _WHERE = "s3://bucket/key for one object, s3://bucket/folder/ for all below it"
 
@@ -113,45 +105,76 @@ class Payload(Section):
     key: Annotated[Pickle | None, Says("Function that gives the sort key of a record", PICKLED)] = None
 
 
+class Hex(Section):
+    """Bytes, where text will not do."""
+
+    hex: Annotated[
+        str,
+        Matching("([0-9a-fA-F]{2}){1,16}", "1 to 16 bytes as pairs of hexadecimal digits"),
+        Says("The bytes", '1 to 16 bytes as pairs of hexadecimal digits, such as "0d0a"'),
+    ]
+
+
 class Input(Section):
-    """The data that the job reads: exactly one source, and the options of its format."""
+    """The data that the job reads: exactly one source, and the options of its format.
+
+    What the options mean and what they are by default is told by :class:`bellwren.inputs.spec.InputSpec`.
+    """
 
     lines: Annotated[S3Prefix | None, Says("Text, a record for each line", _WHERE)] = None
     csv: Annotated[S3Prefix | None, Says("CSV, a record for each row", _WHERE)] = None
     parquet: Annotated[S3Prefix | None, Says("Parquet, a record for each row", _WHERE)] = None
     objects: Annotated[S3Prefix | None, Says("Whole objects, a record for each", _WHERE)] = None
     blocks: Annotated[S3Prefix | None, Says("Bytes, a record for each chunk", _WHERE)] = None
-    job: Annotated[
-        JobId | None,
-        Says("Results of an earlier job", "the id of a job"),
-    ] = None
+    job: Annotated[JobId | None, Says("Results of an earlier job", "the id of a job")] = None
     chunk_bytes: Annotated[
-        Bytes | None,
+        Bytes,
         Field(alias="chunk"),
         Says("Size of one task", 'a size from "1B" to "4GiB", such as "32MB", or a whole number of bytes'),
-    ] = None
+    ] = InputSpec.chunk_bytes
     encoding: Annotated[
-        Encoding | None, Says("Encoding of the text", 'a text encoding that Python knows, such as "utf-16"')
-    ] = None
-    delimiter: Annotated[
-        Character | None,
+        Encoding | None,
+        Says("Encoding of the text", 'a text encoding that Python knows, such as "utf-16"; null for bytes'),
+    ] = InputSpec.encoding
+    errors: Annotated[
+        Literal["surrogateescape", "strict", "replace", "ignore", "backslashreplace"],
         Says(
-            "What ends a line, or stands between two columns of CSV",
-            "text of 1 to 16 characters, and one character for CSV",
+            "What becomes of bytes that are wrong in the encoding",
+            listed(f'"{name}"' for name in ERROR_HANDLERS),
+        ),
+    ] = "surrogateescape"
+    newline: Annotated[
+        Character | Hex | None,
+        Says(
+            "What ends a line",
+            'text of 1 to 16 characters, or bytes as {"hex": "0d0a"}; null for LF with or without CR',
         ),
     ] = None
-    quote: Annotated[Character | None, Says("What encloses a column of CSV", "one character")] = None
-    header: Annotated[
-        bool | ColumnNames | None,
-        Says("Names of the columns", "true (the first row names them), false, or a list of different names"),
-    ] = None
-    columns: Annotated[
-        ColumnNames | None, Says("Columns to read", "a list of different names; leave it out for all")
-    ] = None
     compression: Annotated[
-        Literal["auto", "none", "gzip", "bzip2", "zstd"] | None,
-        Says("Compression of the objects", '"auto", "none", "gzip", "bzip2" or "zstd"'),
+        Literal["auto", "none", "gzip", "bzip2", "zstd"],
+        Says("Compression of the objects", listed(f'"{name}"' for name in ("auto", *COMPRESSIONS))),
+    ] = "auto"
+    header: Annotated[bool, Says("The first row of each CSV object names its columns", "true or false")] = (
+        InputSpec.header
+    )
+    columns: Annotated[
+        ColumnNames | None,
+        Says(
+            "Columns to read, or the names of all of them where CSV has no header",
+            "a list of different names",
+        ),
     ] = None
+    delimiter: Annotated[
+        Annotated[str, Field(min_length=1, max_length=1)],
+        Says("What stands between two columns of CSV", "one character that is no line end"),
+    ] = InputSpec.delimiter
+    quote: Annotated[
+        Annotated[str, Field(min_length=1, max_length=1)] | None,
+        Says("What encloses a column of CSV", "one character that is no line end; null for none"),
+    ] = InputSpec.quote
+    quoted_newlines: Annotated[bool, Says("Quoted columns of CSV may hold line ends", "true or false")] = (
+        InputSpec.quoted_newlines
+    )
 
     @property
     def format(self) -> str:
@@ -162,6 +185,15 @@ class Input(Section):
     def uri(self) -> S3Uri | None:
         """Where the data lies; nothing where it is the results of a job."""
         return None if self.job is not None else parse_s3_uri(getattr(self, self.format))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The source and the given options; null is kept, because it means something to some of them."""
+        known = type(self).model_fields
+        given = {name: getattr(self, name) for name in known if name in self.model_fields_set}
+        return {
+            known[name].alias or name: value.to_dict() if isinstance(value, Section) else copy.copy(value)
+            for name, value in given.items()
+        }
 
 
 class Output(Section):

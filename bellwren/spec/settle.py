@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from bellwren.algorithms import parameters as algorithms
+from bellwren.inputs.spec import InputSpec
 from bellwren.spec.draft import Draft
-from bellwren.spec.sections import INPUT_OPTIONS, SOURCES
 from bellwren.spec.uris import parse_s3_uri
 from bellwren.spec.work_rules import NEEDED, ROLES_OF_KIND
 
@@ -25,8 +25,8 @@ def settled(draft: Draft) -> dict[str, Any]:
     )
     document.setdefault("name", document["algorithm"])
     document["output"] = _output(document.get("output", {}), kind)
-    if "input" in document:
-        document["input"] = _input(document["input"])
+    if "input" in document and "job" not in document["input"]:
+        document["input"] = InputSpec.from_dict(document["input"]).to_dict()
     if draft.builtin:
         # 4.0 where a whole number is meant becomes 4, as in the fields themselves.
         complete = algorithms.complete(draft.builtin.name, document.get("params", {}))
@@ -53,11 +53,3 @@ def _output(output: dict[str, Any], kind: str) -> dict[str, Any]:
     if "uri" in filled:
         filled["uri"] = str(parse_s3_uri(filled["uri"]).as_folder())
     return filled
-
-
-def _input(section: dict[str, Any]) -> dict[str, Any]:
-    format_ = next(source for source in SOURCES if source in section)
-    return {
-        **{option: value for option, value in INPUT_OPTIONS[format_].items() if value is not None},
-        **section,
-    }

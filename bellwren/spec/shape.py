@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from bellwren.errors import Fault
-from bellwren.spec.document import JobSpec
+from bellwren.spec.document import SETTLED_FIELDS, JobSpec
 from bellwren.spec.fields import Says
 from bellwren.spec.inspection import MAX_LISTED_FAULTS
 from bellwren.spec.sections import Section
@@ -65,7 +65,8 @@ def pruned(value: dict[str, Any], section: type[Section] = JobSpec, place: Place
     ]
     unlisted = max(0, len(unknown) - MAX_LISTED_FAULTS)
     for name, field in known.items():
-        if name not in value or (value[name] is None and field.default is None):
+        optional = field.default is None or (section is JobSpec and name in SETTLED_FIELDS)
+        if name not in value or (value[name] is None and optional):
             continue
         kept[name] = value[name]
         within = inner(field)

@@ -22,22 +22,21 @@ SIZE_PATTERN = r"^[0-9]{1,15}(\.[0-9]{1,9})? ?([kKmMgGtT][iI]?)?[bB]$"
 _SIZE = re.compile(SIZE_PATTERN.replace("$", r"\Z"), re.ASCII)
 
 
-def parse_size(text: str | int) -> int:
+def parse_size(text: str | float) -> int:
     """Bytes of a size: kB, MB, GB are powers of 1,000 and KiB, MiB, GiB powers of 1,024.
 
-    Parts of a byte are cut off. Raises ``ValueError`` for what is no size (``"32"``, ``"32M"``, ``"-1MB"``).
+    A number is of bytes, and 4.0 is a whole one. Parts of a byte are cut off. Raises ``ValueError`` with what is
+    allowed for what is no size (``"32"``, ``"32M"``, ``-1``, ``1.5``).
 
     >>> parse_size("32MB"), parse_size("1.5 KiB"), parse_size(7)
     (32000000, 1536, 7)
     """
-    if isinstance(text, int) and not isinstance(text, bool):
-        if text < 0:
-            raise ValueError("a whole number of bytes from 0")
-        return text
-    if not isinstance(text, str) or _SIZE.match(text) is None:
-        raise ValueError('a number and its unit, such as "32MB" or "64MiB", or a whole number of bytes')
-    digits = text.rstrip("bBkKmMgGtTiI ")
-    unit = _UNITS[text[len(digits) :].strip().lower()]
-    whole, _, fraction = digits.partition(".")
-    # In whole numbers, so that no size is off by the rounding of a float.
-    return int(whole + fraction) * unit // int(10 ** len(fraction))
+    if isinstance(text, str) and _SIZE.match(text):
+        digits = text.rstrip("bBkKmMgGtTiI ")
+        unit = _UNITS[text[len(digits) :].strip().lower()]
+        whole, _, fraction = digits.partition(".")
+        # In whole numbers, so that no size is off by the rounding of a float.
+        return int(whole + fraction) * unit // int(10 ** len(fraction))
+    if isinstance(text, int | float) and not isinstance(text, bool) and text >= 0 and text == text // 1:
+        return int(text)
+    raise ValueError('a number and its unit, such as "32MB" or "64MiB", or a whole number of bytes')

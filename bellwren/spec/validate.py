@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from bellwren.errors import Fault, SpecError
 from bellwren.spec import data_rules, work_rules
 from bellwren.spec.available import AVAILABLE_INPUTS, AVAILABLE_KINDS
-from bellwren.spec.document import JobSpec
+from bellwren.spec.document import SETTLED_FIELDS, JobSpec
 from bellwren.spec.draft import Draft
 from bellwren.spec.inspection import MAX_LISTED_FAULTS, Reading
 from bellwren.spec.model_faults import faults_by_place
@@ -19,8 +19,8 @@ from bellwren.spec.shape import SCHEMA_FIELD, pruned
 from bellwren.spec.strict_json import adopt, read
 from bellwren.spec.wording import Place, count, found
 
-_PLACEHOLDERS = {"name": "job", "algorithm": "job", "kind": "map"}
-"""Fields that may be left out of a document and are settled once the rest of it is known."""
+_PLACEHOLDERS = dict(zip(SETTLED_FIELDS, ("job", "job", "map"), strict=True))
+"""Stand for the fields that are settled once the rest of the document is known."""
 
 
 def parse(
