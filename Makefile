@@ -27,7 +27,7 @@ help:  ## Show this list
 setup: $(environment) $(cdk)  ## Build the environment: .venv, and Node and the CDK command line
 
 demo: setup  ## Start the local cloud, deploy, and count the words of 20 MB of text
-	@$(python) examples/demo.py $(ARGS)
+	@$(python) -m examples.demo $(ARGS)
 
 test: setup  ## Run all tests, the end-to-end ones on a local cloud of their own
 	$(python) -m pytest $(tests) $(ARGS)

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Cloud": "cloud",
+    "Job": "job",
+    "Options": "options",
+    "connect": "cloud",
     "BellwrenError": "errors",
     "InputError": "errors",
     "JobCancelled": "errors",
@@ -30,6 +34,7 @@ _HOME = {
 }
 
 if TYPE_CHECKING:
+    from bellwren.cloud import Cloud, connect
     from bellwren.errors import (
         BellwrenError,
         InputError,
@@ -44,20 +49,26 @@ if TYPE_CHECKING:
     )
     from bellwren.inputs.declare import blocks, csv, lines, objects, parquet
     from bellwren.inputs.spec import InputSpec
+    from bellwren.job import Job
+    from bellwren.options import Options
 
 __all__ = [
     "BellwrenError",
+    "Cloud",
     "InputError",
     "InputSpec",
+    "Job",
     "JobCancelled",
     "JobFailed",
     "NotDeployed",
+    "Options",
     "PayloadError",
     "SpecError",
     "TaskError",
     "TaskFailure",
     "VersionMismatch",
     "blocks",
+    "connect",
     "csv",
     "lines",
     "objects",

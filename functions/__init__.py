@@ -1,0 +1,1 @@
+"""Lambda handlers: thin, one module for each function."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from bellwren.framing import Index
 
-TASKS_PER_WORKER = 32
+TASKS_PER_WORKER = 16
 """Items: enough that a worker with costly ones sheds most of them, few enough that claims cost little."""
 MAX_TASKS = 20_000
 PARTITION_BYTES = 64 << 20

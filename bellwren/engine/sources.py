@@ -16,6 +16,8 @@ from bellwren.store import parse_uri
 
 _WHOLE_PARTITION_BYTES = 64 << 20
 """Up to here a partition is sent to the runner at once; above, it is streamed block by block."""
+_WHOLE_ITEMS_BYTES = 1 << 20
+"""Up to here all items are read at once; above, each task reads its own."""
 _FIRST_READ_BYTES = 64 << 10
 _STREAM_READ_BYTES = 4 << 20
 _PARALLEL_READS = 16
@@ -71,26 +73,25 @@ async def _load_verified(io: Pool, reference: dict[str, Any]) -> bytes:
 
 
 class ItemSource:
-    """Items lie framed in one object; a task is a range of its bytes."""
+    """Items lie framed in one object; a task is a range of its bytes. Few bytes are read once for all tasks."""
 
     def __init__(self, io: Pool, stage: Stage, table: dict[str, Any]) -> None:
         self._io = io
-        self._stage = stage
-        self._table = table
+        self._codec = stage.input["codec"]
+        self._tasks = table["items"]
         self._bucket, self._key = io.jobs.bucket, stage.input["key"]
+        size = self._tasks[-1][3]
+        self._whole = asyncio.ensure_future(self._read(0, size)) if size <= _WHOLE_ITEMS_BYTES else None
 
     async def load(self, task: int) -> Work:
         """Fetch the task's items."""
-        first, count, start, end, skip = self._table["items"][task]
-        data = await self._io.get_range(self._bucket, self._key, start, end)
-        head = {
-            "kind": "items",
-            "codec": self._stage.input["codec"],
-            "first": first,
-            "count": count,
-            "leave": skip,
-        }
+        first, count, start, end, leave = self._tasks[task]
+        data = (await self._whole)[start:end] if self._whole else await self._read(start, end)
+        head = {"kind": "items", "codec": self._codec, "first": first, "count": count, "leave": leave}
         return Work(task, head, [data], bytes_in=end - start)
+
+    async def _read(self, start: int, end: int) -> bytes:
+        return await self._io.get_range(self._bucket, self._key, start, end)
 
 
 class ShuffleSource:

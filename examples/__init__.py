@@ -1,0 +1,1 @@
+"""Examples that run; each is also a test."""

@@ -1,0 +1,137 @@
+"""The main job, end to end: deploy on the local cloud, drop a job document into S3, watch it become word counts.
+
+make demo
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from bellwren import Cloud, Job, connect, local
+from examples.generated_text import text
+
+TEXT_BYTES = 20_000_000
+OBJECTS = 4
+PREFIX = "demo/text/"
+DOCUMENT = "specs/demo word count.json"
+
+
+def main() -> None:
+    """Run the demonstration."""
+    began = time.monotonic()
+    say("The local cloud: an AWS emulator on this machine, and a real `cdk deploy` onto it")
+    place = local.start(report=lambda what: print(f"  {what} ...", file=sys.stderr))
+    cloud = connect("local")
+    print(f"  running at {place.endpoint}, stage {place.stage!r} ({time.monotonic() - began:.1f} s)")
+
+    say(
+        f"The input: {TEXT_BYTES // 1_000_000} MB of generated text in s3://{cloud.deployment.data_bucket}/{PREFIX}"
+    )
+    upload_text(cloud)
+
+    document = {
+        "bellwren": 1,
+        "name": "demo word count",
+        "algorithm": "wordcount",
+        "input": {"lines": f"s3://{cloud.deployment.data_bucket}/{PREFIX}"},
+        "workers": 2,
+    }
+    say(f"The job: this document, dropped at s3://{cloud.deployment.jobs_bucket}/{DOCUMENT}")
+    print("  " + json.dumps(document, indent=1).replace("\n", "\n  "))
+    job = drop(cloud, document)
+    job.wait()
+    counts = job.result()
+
+    say("The result")
+    for word, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:10]:
+        print(f"  {word:<8} {count:>9,}")
+    print(f"  {sum(counts.values()):,} words, {len(counts):,} different")
+    say("What it took")
+    for line in account(job):
+        print("  " + line)
+    say("Where everything lies")
+    for line in places(cloud, job):
+        print("  " + line)
+    say("What to try next")
+    for line in further(job):
+        print("  " + line)
+    print(
+        f"\n{time.monotonic() - began:.1f} s in all. `bellwren local stop` ends the local cloud; it keeps its data."
+    )
+
+
+def say(title: str) -> None:
+    """A heading."""
+    print(f"\n{title}", flush=True)
+
+
+def upload_text(cloud: Cloud) -> None:
+    """Put the text into the data bucket, unless an earlier run has done so."""
+    there = sum(entry.size for entry in cloud.data_store.list(PREFIX))
+    if there >= TEXT_BYTES:
+        print("  is there from an earlier run")
+        return
+    for number in range(OBJECTS):
+        cloud.data_store.put(f"{PREFIX}{number}.txt", b"".join(text(TEXT_BYTES // OBJECTS, seed=number)))
+    print(f"  uploaded as {OBJECTS} objects")
+
+
+def drop(cloud: Cloud, document: dict[str, Any]) -> Job:
+    """Put the document into the jobs bucket and wait until S3's event has started its job.
+
+    No client of Bellwren is needed for this: any tool that can put an object will do.
+    """
+    pointer = "submitted/" + DOCUMENT.removeprefix("specs/")
+    before = cloud.jobs_store.find_json(pointer)
+    cloud.jobs_store.put_json(DOCUMENT, document)
+    for _ in range(600):
+        found = cloud.jobs_store.find_json(pointer)
+        if found and found != before:
+            print(f"  became job {found['job_id']}")
+            return cloud.job(found["job_id"])
+        time.sleep(0.1)
+    raise SystemExit("no job was started within a minute; `bellwren local status` shows where the log is")
+
+
+def account(job: Job) -> list[str]:
+    """Forecast beside actual, and the cost that the job would have had on AWS."""
+    record, forecast = job.record or {}, job.forecast or {}
+    choice = forecast.get("choice", {})
+    expected = choice.get("runtime_s")
+    lines = [
+        f"forecast: {forecast.get('reason')}",
+        f"expected: {expected:.1f} s" if expected else "expected: no runtime, since there is no model yet",
+        f"actual:   {record['runtime_s']:.1f} s with {record['workers']} workers of {record['memory_mb']} MB "
+        f"({record['compute_s']:.1f} s in their stages)",
+        f"cost:     {record['cost_usd']:.6f} USD on AWS, of which",
+    ]
+    lines += [f"          {name:<16} {usd:.6f}" for name, usd in record["cost"].items() if usd]
+    return lines
+
+
+def places(cloud: Cloud, job: Job) -> list[str]:
+    """Where the job's documents and results are."""
+    prefix = f"s3://{cloud.deployment.jobs_bucket}/jobs/{job.id}/"
+    return [
+        f"status    {prefix}status.json",
+        f"plan      {prefix}plan.json",
+        f"results   {job.status()['results_uri']}",
+        f"record    s3://{cloud.deployment.records_bucket}/records/wordcount/",
+    ]
+
+
+def further(job: Job) -> list[str]:
+    """Commands and lines that work now."""
+    return [
+        'eval "$(.venv/bin/bellwren local env)"   # then any AWS client, and these, reach the local cloud:',
+        f".venv/bin/bellwren status {job.id}",
+        f".venv/bin/bellwren result {job.id} --json | head -c 200",
+        '.venv/bin/python -c "import bellwren; print(bellwren.connect().map(lambda x: x * x, range(10)).result())"',
+    ]
+
+
+if __name__ == "__main__":
+    main()
