@@ -47,7 +47,7 @@ def explain(value: Any, name: str, error: BaseException, *, reduce_class: Reduce
         what, way_out = known
         return f"{place} is {what}: {kind}{reason}; {way_out}"
     if isinstance(culprit, ModuleType):
-        return f"{place} is {culprit.__name__!r} itself{reason}; pass the values that are used"
+        return f"{place} is the module {culprit.__name__!r}{reason}; pass the values that are used"
     return (
         f"{place} is a {kind}, which cannot be pickled{reason}; make it inside the function, or pass the plain "
         "data that it is made from"

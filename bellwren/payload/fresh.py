@@ -34,7 +34,7 @@ class Function:
     def __init__(self, envelope: Envelope) -> None:
         self._envelope: Envelope | None = envelope
         self.name = envelope.name
-        self._fn = _load(envelope)
+        self._fn, self._classes = _load(envelope)  # items refer to the classes, which nothing else may hold
         self._size = len(envelope.pickle) + sum(map(len, envelope.buffers))
         self._shipped: bytes | None = None
         self._tasks = 0
@@ -54,7 +54,7 @@ class Function:
         if not self._always and done & (done - 1) == 0:
             self._always = _digest(self._fn) != self._shipped
         if self._always:
-            self._fn = _load(self._envelope)
+            self._fn, _ = _load(self._envelope)
         return self._fn
 
 
@@ -98,11 +98,11 @@ def _held_by_function(function: FunctionType) -> list[Any] | None:
     return held
 
 
-def _load(envelope: Envelope) -> Callable[..., Any]:
+def _load(envelope: Envelope) -> tuple[Callable[..., Any], tuple[type, ...]]:
     pairs = zip(envelope.buffers, envelope.writable, strict=True)
     buffers = [bytearray(buffer) if writable else buffer for buffer, writable in pairs]
-    fn, _classes = pickle.loads(envelope.pickle, buffers=buffers)  # noqa: S301 - verified by its SHA-256
-    return fn  # type: ignore[no-any-return]
+    fn, classes = pickle.loads(envelope.pickle, buffers=buffers)  # noqa: S301 - verified by its SHA-256
+    return fn, classes
 
 
 def _digest(fn: Any) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import linecache
+import os
 import pickle
 import sys
 from collections.abc import Callable, Collection, Iterable
@@ -17,6 +18,7 @@ import cloudpickle
 from bellwren.errors import PayloadError
 from bellwren.payload import culprit
 from bellwren.payload.distributions import check_packages
+from bellwren.payload.edited import warn_if_edited
 from bellwren.payload.envelope import ShippedModule, seal
 from bellwren.payload.pickler import Needs, Packer, define, shown_filename
 from bellwren.payload.sources import Collected, collect
@@ -156,8 +158,16 @@ def _pickled(fn: Any, name: str, needs: Needs) -> tuple[_Pieces, list[memoryview
     except Exception as error:  # whatever an object's own pickling raises
         kind = "function" if isinstance(fn, (FunctionType, MethodType)) else type(fn).__name__
         reason = culprit.explain(fn, f"{kind} {name!r}", error, reduce_class=define)
-        raise PayloadError(f"{name!r} cannot be shipped to the workers: {reason}") from error
+        raise PayloadError(f"{name!r}{_line(fn)} cannot be shipped to the workers: {reason}") from error
     return pieces, buffers
+
+
+def _line(fn: Any) -> str:
+    """Where a function is written, to tell one lambda from another."""
+    code = getattr(fn, "__code__", None)
+    return (
+        f" ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" if isinstance(code, CodeType) else ""
+    )
 
 
 def _add_own_code(fn: Any, needs: Needs) -> None:
@@ -173,6 +183,7 @@ def _shipped(found: Collected, needs: Needs, extra: Iterable[str]) -> list[Shipp
     overlays: dict[str, bytes] = {}
     while missing := found.sources.keys() - overlays.keys():
         for name in sorted(missing):
+            warn_if_edited(found.sources[name])
             overlays[name] = changed(found.sources[name], needs)
         if any(overlays[name] for name in missing):
             found.sources.update(collect(needs, extra).sources)

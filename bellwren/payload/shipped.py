@@ -45,18 +45,19 @@ class ShippedLoader(SourceFileLoader):
 
     def __init__(self, module: ShippedModule, place: str) -> None:
         super().__init__(module.name, place)
-        self._module = module
+        self.shipped = module
+        """What it loads; a second payload of the job that carries the same finds it loaded."""
 
     def get_code(self, fullname: str) -> CodeType:
         """The compiled module; its tracebacks name the file as it is called on the client."""
-        code: CodeType = compile(self._module.text, self._module.file, "exec", dont_inherit=True)
+        code: CodeType = compile(self.shipped.text, self.shipped.file, "exec", dont_inherit=True)
         return code
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module."""
         super().exec_module(module)
-        if self._module.changed:
-            vars(module).update(pickle.loads(self._module.changed))  # noqa: S301 - the user's own
+        if self.shipped.changed:
+            vars(module).update(pickle.loads(self.shipped.changed))  # noqa: S301 - the user's own
 
 
 def install(modules: Sequence[ShippedModule], folder: str) -> ShippedFinder | None:
@@ -66,8 +67,9 @@ def install(modules: Sequence[ShippedModule], folder: str) -> ShippedFinder | No
     for module in modules:
         if module.file:
             _write(_place(folder, module), module.text)
-        for loaded in [name for name in sys.modules if name == module.name]:
-            del sys.modules[loaded]  # the worker's own module of that name is not the user's
+        loader = getattr(sys.modules.get(module.name), "__loader__", None)
+        if not isinstance(loader, ShippedLoader) or loader.shipped != module:
+            sys.modules.pop(module.name, None)  # the worker's own module of that name is not the user's
     finder = ShippedFinder(modules, folder)
     sys.meta_path.insert(0, finder)
     return finder

@@ -21,26 +21,28 @@ import sys, pathlib
 from bellwren.framing import FrameWriter, read_frames
 from bellwren.payload import outcome, unpack
 folder = pathlib.Path(sys.argv[1])
-data = (folder / "payload").read_bytes()
-function = unpack.load(data, sha256=sys.argv[2], folder=str(folder / "code"))
-with open(folder / "items", "rb") as items, open(folder / "results", "wb") as results:
-    writer = FrameWriter(results.write)
-    for index, item in enumerate(read_frames(items)):
-        frame = outcome.run(function, item, job_id="job", index=index)
-        writer.add(*frame)
-    writer.close()
+for number, sha256 in enumerate(sys.argv[2:]):
+    data = (folder / f"payload{number}").read_bytes()
+    function = unpack.load(data, sha256=sha256, folder=str(folder / "code"))
+    with open(folder / f"items{number}", "rb") as items, open(folder / f"results{number}", "wb") as results:
+        writer = FrameWriter(results.write)
+        for index, item in enumerate(read_frames(items)):
+            frame = outcome.run(function, item, job_id="job", index=index)
+            writer.add(*frame)
+        writer.close()
 """
 
 
-def run_payload(payload: Payload, items: bytes, worker: str = WORKER) -> list[Frame]:
-    """Run a payload on the bytes of an items file, in the worker's own process."""
+def run_payloads(jobs: list[tuple[Payload, bytes]]) -> list[list[Frame]]:
+    """Run payloads, each on the bytes of an items file, one after the other in one worker's own process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "payload").write_bytes(payload.data)
-        (folder / "items").write_bytes(items)
+        for number, (payload, items) in enumerate(jobs):
+            (folder / f"payload{number}").write_bytes(payload.data)
+            (folder / f"items{number}").write_bytes(items)
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"OMP_NUM_THREADS": "1"}
         done = subprocess.run(
-            [sys.executable, "-c", worker, name, payload.sha256],
+            [sys.executable, "-c", WORKER, name, *(payload.sha256 for payload, _ in jobs)],
             cwd=name,
             env=environment,
             capture_output=True,
@@ -50,24 +52,35 @@ def run_payload(payload: Payload, items: bytes, worker: str = WORKER) -> list[Fr
         )
         if done.returncode:
             raise RuntimeError(f"the worker ended with {done.returncode}:\n{done.stderr}")
-        with (folder / "results").open("rb") as results:
-            return list(read_frames(results))
+        return [
+            list(read_frames([(folder / f"results{number}").read_bytes()])) for number in range(len(jobs))
+        ]
+
+
+def far_calls(calls: Iterable[tuple[Callable[..., Any], Any]]) -> list[Any]:
+    """Each function on its item, shipped apart, in one worker."""
+    jobs = []
+    for fn, item in calls:
+        with write_items([item]) as written:
+            jobs.append((pack(fn, needs=written.needs), written.file.read()))
+    return [value_or_raise(frames[0], 0) for frames in run_payloads(jobs)]
 
 
 def far_frames(fn: Callable[..., Any], items: Iterable[Any], **options: Any) -> list[Frame]:
     with write_items(items) as written:
         payload = pack(fn, needs=written.needs, **options)
-        return run_payload(payload, written.file.read())
+        return run_payloads([(payload, written.file.read())])[0]
 
 
 def far_map(fn: Callable[..., Any], items: Iterable[Any], **options: Any) -> list[Any]:
     """Like ``[fn(x) for x in items]``; raises the first item's TaskError."""
-    results = []
-    for index, frame in enumerate(far_frames(fn, items, **options)):
-        if frame.kind is Kind.FAILURE:
-            raise task_error(frame.data)
-        results.append(value_of(frame, index=index))
-    return results
+    return [value_or_raise(frame, index) for index, frame in enumerate(far_frames(fn, items, **options))]
+
+
+def value_or_raise(frame: Frame, index: int) -> Any:
+    if frame.kind is Kind.FAILURE:
+        raise task_error(frame.data)
+    return value_of(frame, index=index)
 
 
 def far_failures(fn: Callable[..., Any], items: Iterable[Any]) -> list[Any]:
