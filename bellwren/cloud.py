@@ -221,7 +221,7 @@ def _deployment(stage: str, clients: _Clients) -> Deployment:
     with contextlib.suppress(parameters.exceptions.ParameterNotFound):
         return Deployment.from_parameter(parameters.get_parameter(Name=name)["Parameter"]["Value"])
     raise NotDeployed(
-        f"no Bellwren is deployed as stage {stage!r} in {parameters.meta.region_name} at {parameters.meta.endpoint_url} "
-        f"(there is no SSM parameter {name}); deploy it with: cdk deploy --all -c stage={stage}, or name another stage "
+        f"no Bellwren is deployed as stage {stage!r} in {parameters.meta.region_name} at "
+        f"{parameters.meta.endpoint_url} (there is no SSM parameter {name}); deploy it with: cdk deploy --all -c stage={stage}, or name another stage "
         "by connect(stage=...) or BELLWREN_STAGE"
     )

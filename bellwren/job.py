@@ -120,7 +120,7 @@ class Job:
     def failures(self) -> list[TaskFailure]:
         """The items that failed, in item order (of a job with very many, the first thousand)."""
         keys = [entry.key for entry in self._store.list(layout.errors(self.id))]
-        return [TaskFailure(**self._store.find_json(key)) for key in keys]
+        return [TaskFailure(**self._store.get_json(key)) for key in keys]
 
     def exception(self) -> Exception | None:
         """The error that ``result`` would raise, or None; waits for the end as ``result`` does."""

@@ -78,11 +78,11 @@ class Results:
         """Index of the first result of each part."""
         assert self._stage is not None
         if self._stage.input["kind"] == "items":
-            table = self._jobs.find_json(layout.tasks(self._job_id, self._stage.name))
+            table = self._jobs.get_json(layout.tasks(self._job_id, self._stage.name))
             return [task[0] for task in table["items"]]
         counts = [len(self._read(part)) for part in range(self._stage.tasks)]
         return [0, *accumulate(counts)]
 
 
 def _pair(value: Any) -> tuple[Any, Any]:
-    return (value["key"], value["value"]) if isinstance(value, dict) else tuple(value)  # type: ignore[return-value]
+    return (value["key"], value["value"]) if isinstance(value, dict) else tuple(value)

@@ -189,6 +189,14 @@ class Store:
         data = self.find(key)
         return None if data is None else json.loads(data)
 
+    def get_json(self, key: str) -> Any:
+        """The parsed document.
+
+        Raises:
+            FileNotFoundError: if there is none.
+        """
+        return json.loads(self.get(key))
+
     def put_json(self, key: str, document: Any) -> None:
         """Write a document as strict JSON; a NaN or infinity in it is an error here, not at the reader's."""
         self.put(key, as_json(document))

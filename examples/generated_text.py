@@ -6,9 +6,40 @@ import itertools
 import random
 from collections.abc import Iterator
 
-_SYLLABLES = (
-    "ba be bi bo da de di do ka ke ki ko la le li lo ma me mi mo na ne ni no ra re ri ro sa se si so".split()
-)
+_SYLLABLES = [
+    "ba",
+    "be",
+    "bi",
+    "bo",
+    "da",
+    "de",
+    "di",
+    "do",
+    "ka",
+    "ke",
+    "ki",
+    "ko",
+    "la",
+    "le",
+    "li",
+    "lo",
+    "ma",
+    "me",
+    "mi",
+    "mo",
+    "na",
+    "ne",
+    "ni",
+    "no",
+    "ra",
+    "re",
+    "ri",
+    "ro",
+    "sa",
+    "se",
+    "si",
+    "so",
+]
 _VOCABULARY = 20_000
 _LINE_WORDS = 12
 _BATCH_LINES = 4_000

@@ -99,10 +99,10 @@ def _read_state(state: Document) -> tuple[str, Document | None, bool]:
         }
         return job_id, error, detail["status"] == "ABORTED"
     job_id = state.get("job_id") or read_request(state["input"], state["name"]).job_id
-    error = state.get("error")
-    if error:
-        error = {"type": error.get("Error", "Error"), "message": _cause(error.get("Cause", ""))}
-    return job_id, error, False
+    caught = state.get("error")
+    if not caught:
+        return job_id, None, False
+    return job_id, {"type": caught.get("Error", "Error"), "message": _cause(caught.get("Cause", ""))}, False
 
 
 def _cause(cause: str) -> str:

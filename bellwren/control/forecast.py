@@ -19,8 +19,8 @@ def forecast(job_id: str, deployment: Deployment) -> Document:
         ``{"algorithm", "model", "forecasts": [...], "choice": {"workers", "memory_mb", ...}, "reason"}``.
     """
     jobs = Store(deployment.jobs_bucket)
-    spec = jobs.find_json(layout.spec(job_id))
-    profile = jobs.find_json(layout.profile(job_id))
+    spec = jobs.get_json(layout.spec(job_id))
+    profile = jobs.get_json(layout.profile(job_id))
     answer = _without_model(spec, profile, deployment)
     jobs.put_json(layout.forecast(job_id), answer)
     return answer

@@ -55,8 +55,8 @@ def plan(state: Document, deployment: Deployment) -> Document:
 
 
 def _first(job_id: str, jobs: Store, deployment: Deployment) -> Document:
-    spec = jobs.find_json(layout.spec(job_id))
-    profile = jobs.find_json(layout.profile(job_id))
+    spec = jobs.get_json(layout.spec(job_id))
+    profile = jobs.get_json(layout.profile(job_id))
     workers, memory_mb, reason = _choose(job_id, spec, profile, jobs, deployment)
     first, *_ = order = stages.order(spec["kind"])
     made = stages.first_stage(job_id, spec, profile, workers=workers, memory_mb=memory_mb, jobs=jobs)
@@ -134,8 +134,8 @@ def _next_stage(job_id: str, jobs: Store, document: Document, name: str) -> None
     if not following:
         document["stage"] = None
         return
-    spec = jobs.find_json(layout.spec(job_id))
-    profile = jobs.find_json(layout.profile(job_id))
+    spec = jobs.get_json(layout.spec(job_id))
+    profile = jobs.get_json(layout.profile(job_id))
     made = stages.next_stage(job_id, following[0], plan=document, spec=spec, profile=profile, jobs=jobs)
     document["stages"][made.name] = made.as_dict()
     document.update(

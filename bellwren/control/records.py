@@ -26,7 +26,7 @@ def measure_records(document: JobSpec, deployment: Deployment) -> Document:
         SpecError: if the bucket is none that jobs may read, or nothing is there.
     """
     assert document.input is not None
-    spec = input_spec(document.input.to_dict())
+    spec = InputSpec.from_dict(document.input.to_dict())
     if spec.bucket not in deployment.readable_buckets:
         allowed = f"a bucket that this deployment reads: {', '.join(deployment.readable_buckets)}"
         raise SpecError([Fault(f"input.{spec.format}", spec.uri, allowed)])
@@ -55,16 +55,6 @@ def cut_records(profile: Document, workers: int, memory_mb: int) -> tuple[Docume
     reader = _Reader(Store(spec.bucket).get_range)
     table = asyncio.run(plan_chunks(reader, spec, objects, slots=workers * vcpus(memory_mb)))
     return {"kind": "records", "input": profile["input"]}, table.as_dict(), len(table)
-
-
-def input_spec(section: Document) -> InputSpec:
-    """The input of a job document in the terms of ``bellwren.inputs``."""
-    document = dict(section)
-    if "lines" in document and "delimiter" in document:
-        document["newline"] = document.pop("delimiter")
-    if isinstance(document.get("header"), list):
-        document.update(columns=document["header"], header=False)
-    return InputSpec.from_dict(document)
 
 
 class _Reader:
