@@ -1,0 +1,92 @@
+"""What raises an alarm, whom it tells, and what the dashboard shows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def alarms(templates):
+    return {
+        alarm.properties["AlarmName"].removeprefix("bellwren-test-"): alarm.properties
+        for alarm in templates.of_type("AWS::CloudWatch::Alarm")
+    }
+
+
+def dimensions(alarm):
+    return {one["Name"]: one["Value"] for one in alarm["Dimensions"]}
+
+
+def test_every_alarm_tells_the_address_and_says_what_to_do(alarms, templates):
+    (topic,) = templates.of_type("AWS::SNS::Topic")
+    (subscription,) = templates.of_type("AWS::SNS::Subscription")
+    assert subscription.properties["Endpoint"] == "ops@example.org"
+    for alarm in alarms.values():
+        assert alarm["AlarmActions"] == alarm["OKActions"] == [f"<{topic.id}>"]
+        assert len(alarm["AlarmDescription"]) > 40
+
+
+def test_an_alarm_rests_while_nothing_runs(alarms):
+    assert {alarm["TreatMissingData"] for alarm in alarms.values()} == {"notBreaching"}
+
+
+def test_every_queue_that_should_be_empty_is_watched(alarms, templates):
+    watched = {
+        dimensions(alarm)["QueueName"]
+        for alarm in alarms.values()
+        if alarm["MetricName"] == "ApproximateNumberOfMessagesVisible"
+    }
+    assert watched == {queue.properties["QueueName"] for queue in templates.of_type("AWS::SQS::Queue")}
+
+
+def test_every_function_is_watched_for_errors_and_throttling(alarms, templates):
+    functions = {
+        function.properties["FunctionName"] for function in templates.of_type("AWS::Lambda::Function")
+    }
+    for metric in ("Errors", "Throttles"):
+        watched = {
+            dimensions(alarm)["FunctionName"] for alarm in alarms.values() if alarm["MetricName"] == metric
+        }
+        assert watched == functions
+
+
+def test_a_control_function_is_watched_for_coming_near_its_time_limit(alarms, templates):
+    for name in ("prepare", "predict", "plan", "finish"):
+        function = templates.named("AWS::Lambda::Function", "FunctionName", f"bellwren-test-{name}")
+        alarm = alarms[f"{name}-slow"]
+        assert alarm["ExtendedStatistic"] == "p99"
+        assert 0 < alarm["Threshold"] < function.properties["Timeout"] * 1000
+
+
+def test_jobs_and_rules_that_fail_are_watched(alarms):
+    metrics = {(alarm["Namespace"], alarm["MetricName"]) for alarm in alarms.values()}
+    assert metrics >= {
+        ("AWS/States", "ExecutionsFailed"),
+        ("AWS/States", "ExecutionsTimedOut"),
+        ("AWS/States", "ExecutionThrottled"),
+        ("AWS/Events", "FailedInvocations"),
+    }
+    rules = {dimensions(alarm)["RuleName"] for alarm in alarms.values() if alarm["Namespace"] == "AWS/Events"}
+    assert rules == {"bellwren-test-spec-dropped", "bellwren-test-job-ended"}
+
+
+def test_no_alarm_uses_metric_mathematics_which_the_emulator_refuses(alarms):
+    assert not [name for name, alarm in alarms.items() if "Metrics" in alarm]
+
+
+def test_the_topic_refuses_plain_http(templates):
+    (policy,) = templates.of_type("AWS::SNS::TopicPolicy")
+    (statement,) = policy.properties["PolicyDocument"]["Statement"]
+    assert statement["Effect"] == "Deny"
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_the_dashboard_shows_every_function(templates):
+    (dashboard,) = templates.of_type("AWS::CloudWatch::Dashboard")
+    widgets = json.loads(dashboard.properties["DashboardBody"].replace("<", "").replace(">", ""))["widgets"]
+    shown = json.dumps(widgets)
+    for function in templates.of_type("AWS::Lambda::Function"):
+        assert function.properties["FunctionName"] in shown
+    assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets)

@@ -1,0 +1,142 @@
+"""What holds for the templates as a whole, for several settings."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import bellwren
+
+STACKS = ["storage", "prediction", "compute", "observability"]
+NAME_OF = {
+    "AWS::CloudWatch::Alarm": "AlarmName",
+    "AWS::CloudWatch::Dashboard": "DashboardName",
+    "AWS::Events::Rule": "Name",
+    "AWS::Lambda::Function": "FunctionName",
+    "AWS::Logs::LogGroup": "LogGroupName",
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::SNS::Topic": "TopicName",
+    "AWS::SQS::Queue": "QueueName",
+    "AWS::SSM::Parameter": "Name",
+    "AWS::StepFunctions::StateMachine": "StateMachineName",
+}
+
+
+def references(value):
+    """Every ``Ref`` and ``Fn::GetAtt`` in a template's value, and the names of intrinsic functions."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            if key.startswith("Fn::") or key == "Ref":
+                yield key
+            yield from references(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from references(one)
+
+
+def test_a_deployment_is_four_stacks(templates):
+    assert list(templates.raw) == STACKS
+
+
+def test_no_stack_holds_a_reference_into_another(templates):
+    for template in templates.raw.values():
+        assert "Fn::ImportValue" not in set(references(template))
+        assert not [name for name in template.get("Outputs", {}) if "Export" in template["Outputs"][name]]
+
+
+def test_there_are_no_hidden_functions_or_custom_resources(templates):
+    for resource in templates.all():
+        assert not resource.type.startswith(("Custom::", "AWS::CloudFormation::CustomResource"))
+    names = [function.properties["FunctionName"] for function in templates.of_type("AWS::Lambda::Function")]
+    assert all(name.startswith("bellwren-test-") for name in names)
+
+
+def test_every_resource_that_can_be_tagged_says_which_deployment_it_belongs_to(templates):
+    taggable = (
+        "AWS::S3::Bucket",
+        "AWS::Lambda::Function",
+        "AWS::IAM::Role",
+        "AWS::SQS::Queue",
+        "AWS::StepFunctions::StateMachine",
+        "AWS::Logs::LogGroup",
+    )
+    for type_ in taggable:
+        for resource in templates.of_type(type_):
+            assert {"Key": "bellwren:stage", "Value": "test"} in resource.properties["Tags"]
+
+
+def test_one_parameter_says_where_everything_is(templates):
+    (parameter,) = templates.of_type("AWS::SSM::Parameter")
+    assert parameter.properties["Name"] == "/bellwren/test"
+    where = json.loads(parameter.properties["Value"])
+    (machine,) = templates.of_type("AWS::StepFunctions::StateMachine")
+    workers = {
+        function.properties["FunctionName"].rsplit("-", 1)[1]: f"<{function.id}.Arn>"
+        for function in templates.of_type("AWS::Lambda::Function", "compute")
+        if "worker" in function.properties["FunctionName"]
+    }
+    assert where.pop("python").startswith("3.")
+    assert where == {
+        "stage": "test",
+        "region": "eu-west-1",
+        "account": "123456789012",
+        "version": bellwren.__version__,
+        "jobs_bucket": "bellwren-test-jobs-123456789012-eu-west-1",
+        "data_bucket": "bellwren-test-data-123456789012-eu-west-1",
+        "records_bucket": "bellwren-test-records-123456789012-eu-west-1",
+        "models_bucket": "bellwren-test-models-123456789012-eu-west-1",
+        "state_machine_arn": f"<{machine.id}>",
+        "prediction_function": "bellwren-test-predict",
+        "worker_functions": workers,
+        "max_workers": 500,
+        "input_buckets": ["books"],
+    }
+
+
+def test_two_stages_in_one_account_share_no_name(templates, synthesise):
+    other = synthesise(stage="test-2", worker_memory_mb="1024")
+    assert not names(templates) & names(other)
+
+
+def names(templates):
+    return {
+        (resource.type, resource.properties[NAME_OF[resource.type]])
+        for resource in templates.all()
+        if resource.type in NAME_OF
+    }
+
+
+@pytest.fixture(scope="session")
+def smallest(synthesise):
+    """With nothing set: no alarms' address, no reserved concurrency, no extra bucket."""
+    return synthesise()
+
+
+def test_without_an_address_the_alarms_are_there_and_tell_nobody(smallest):
+    assert smallest.of_type("AWS::CloudWatch::Alarm")
+    assert not smallest.of_type("AWS::SNS::Subscription")
+
+
+def test_the_templates_for_the_emulator_differ_from_those_for_aws_in_transport_alone(smallest, synthesise):
+    """Every other difference would be something that the local cloud does not test."""
+    local = synthesise(packaging="local")
+    assert list(local.raw) == list(smallest.raw)
+    for stack in local.raw:
+        assert without_transport(local, stack) == without_transport(smallest, stack)
+
+
+def without_transport(templates, stack):
+    resources = {}
+    for resource in templates.all(stack):
+        properties = json.loads(json.dumps(resource.properties))
+        if resource.type in ("AWS::S3::BucketPolicy", "AWS::SNS::TopicPolicy"):
+            continue
+        if resource.type == "AWS::SQS::QueuePolicy":
+            statements = properties["PolicyDocument"]["Statement"]
+            properties["PolicyDocument"]["Statement"] = [one for one in statements if one["Effect"] == "Allow"]
+        if resource.type == "AWS::Lambda::Function":
+            # The prediction function's Python is chosen by its wheels, of which the emulator needs none.
+            properties.pop("Runtime")
+        resources[resource.id] = (resource.type, properties)
+    return resources
