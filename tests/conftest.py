@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Machines that run the tests are shared: how long one example takes says nothing.
+settings.register_profile("bellwren", deadline=None)
+settings.load_profile("bellwren")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -72,6 +72,7 @@ def cut(spec: InputSpec, objects: Sequence[Divided], size: TaskSize) -> ChunkTab
     Raises:
         InputError: if there would be more than ``MAX_CHUNKS``.
     """
+    refuse_too_many(spec, objects, size)
     chunks: list[tuple[int, ...]] = []
     first = taken = weight = 0
     for position, entry in enumerate(objects):
@@ -83,7 +84,6 @@ def cut(spec: InputSpec, objects: Sequence[Divided], size: TaskSize) -> ChunkTab
             chunks.append((first, position - 1))
             first, taken, weight = position, 0, 0
         if alone:
-            _limit(spec, len(chunks) + -(-entry.source.size // size.bytes), objects)
             chunks.extend((position, *part) for part in _parts(spec, entry, size.bytes))
             first = position + 1
         else:
@@ -91,7 +91,7 @@ def cut(spec: InputSpec, objects: Sequence[Divided], size: TaskSize) -> ChunkTab
             weight += entry.source.size + REQUEST_BYTES
     if first < len(objects):
         chunks.append((first, len(objects) - 1))
-    _limit(spec, len(chunks), objects)
+    _limit(spec, objects, size, len(chunks))
     return ChunkTable(tuple(entry.source for entry in objects), tuple(chunks))
 
 
@@ -133,11 +133,18 @@ def _runs(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int]]:
         yield start, len(sizes)
 
 
-def _limit(spec: InputSpec, chunks: int, objects: Sequence[Divided]) -> None:
+def refuse_too_many(spec: InputSpec, objects: Sequence[Divided], size: TaskSize) -> None:
+    """Raise InputError if cutting alone makes more than ``MAX_CHUNKS`` chunks, before time is spent on each of them."""
+    _limit(
+        spec, objects, size, sum(-(-entry.source.size // size.bytes) for entry in objects if entry.divisible)
+    )
+
+
+def _limit(spec: InputSpec, objects: Sequence[Divided], size: TaskSize, chunks: int) -> None:
     if chunks > MAX_CHUNKS:
         total = sum(entry.source.size for entry in objects)
         raise InputError(
-            f"{spec.uri}: {total:,} bytes in {len(objects):,} object(s) make at least {chunks:,} chunks of"
-            f" {spec.chunk_bytes:,} bytes, and a job may have {MAX_CHUNKS:,}; use a chunk of at least"
+            f"{spec.uri}: {total:,} bytes in {len(objects):,} object(s) make some {chunks:,} chunks of"
+            f" {size.bytes:,} bytes, and a job may have {MAX_CHUNKS:,}; use a chunk of at least"
             f" {-(-total // (MAX_CHUNKS // 2)):,} bytes"
         )

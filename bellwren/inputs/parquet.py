@@ -20,7 +20,7 @@ BATCH_ROWS = 2048
 def parquet_batches(
     spec: InputSpec, segment: Segment, pieces: Iterable[Piece], name: str
 ) -> Iterator[list[dict[str, Any]]]:
-    """The rows of a segment's row groups, each a dict from column name to value.
+    """The rows of a segment's row groups, each a dict from column name to value. The first piece is the footer.
 
     Raises:
         InputError: if pyarrow is missing, or finds the object damaged.
@@ -34,9 +34,14 @@ def parquet_batches(
             " (pip install bellwren[parquet] for your own machine)"
         ) from error
     columns = list(spec.columns) if spec.columns else None
-    held = sorted((piece.offset, piece.data) for piece in pieces)
+    footer, *parts = pieces
+    held = sorted((piece.offset, piece.data) for piece in parts)
     try:
-        file = pyarrow.parquet.ParquetFile(_Parts(held, segment.source.size), pre_buffer=False)
+        # The footer by itself: pyarrow would look for it in the last 64 KiB, which hold data that is not at hand.
+        metadata = pyarrow.parquet.read_metadata(io.BytesIO(b"PAR1" + footer.data))
+        file = pyarrow.parquet.ParquetFile(
+            _Parts(held, segment.source.size), metadata=metadata, pre_buffer=False
+        )
         groups = range(file.num_row_groups) if segment.whole else range(segment.start, segment.end)
         for group in groups:
             for batch in file.iter_batches(

@@ -14,7 +14,15 @@ from bellwren.errors import InputError
 from bellwren.inputs.chunks import Chunk, ChunkTable, Segment
 from bellwren.inputs.compression import MAGIC_BYTES, recognise
 from bellwren.inputs.cuttable import cut_rule
-from bellwren.inputs.cutting import TASKS_PER_SLOT, Divided, TaskSize, cut, even_cuts, task_size
+from bellwren.inputs.cutting import (
+    TASKS_PER_SLOT,
+    Divided,
+    TaskSize,
+    cut,
+    even_cuts,
+    refuse_too_many,
+    task_size,
+)
 from bellwren.inputs.encodings import encoding, settle
 from bellwren.inputs.fetch import fetch, read_footer
 from bellwren.inputs.parquet_footer import row_groups
@@ -69,6 +77,7 @@ async def plan_chunks(
     finally:
         for task in looks:
             task.cancel()
+    refuse_too_many(spec, divided, size)
     return cut(spec, await _find_rows(reader, spec, divided, size, scan_bytes), size)
 
 

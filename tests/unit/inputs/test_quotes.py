@@ -98,7 +98,7 @@ def test_delimiters_and_quotes_that_mean_something_in_patterns_mean_themselves(
     assert quotes.advance(data, 0, 5, "row") == "quoted"
 
 
-ROWS = "id,txt\n" + "".join('%d,"x\n%d,""fake""\ny"\n' % (n, n + 900) for n in range(50))
+ROWS = "id,txt\n" + "".join(f'{n},"x\n{n + 900},""fake""\ny"\n' for n in range(50))
 
 
 def test_a_guess_finds_true_rows_from_every_byte_where_rows_look_their_part() -> None:
