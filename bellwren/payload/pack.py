@@ -20,6 +20,7 @@ from bellwren.payload import culprit
 from bellwren.payload.distributions import check_packages
 from bellwren.payload.edited import warn_if_edited
 from bellwren.payload.envelope import ShippedModule, seal
+from bellwren.payload.origins import Origin, origin
 from bellwren.payload.pickler import Needs, Packer, define, shown_filename
 from bellwren.payload.sources import Collected, collect
 from bellwren.payload.state import changed
@@ -174,7 +175,8 @@ def _add_own_code(fn: Any, needs: Needs) -> None:
     """The function itself is certainly run, so what it imports is needed even where it travels as source."""
     while isinstance(fn, (functools.partial, MethodType)):
         fn = fn.func if isinstance(fn, functools.partial) else fn.__func__
-    if isinstance(fn, FunctionType) and fn.__module__ in needs.modules:
+    module = needs.modules.get(getattr(fn, "__module__", None) or "")
+    if isinstance(fn, FunctionType) and module is not None and origin(module) is Origin.OWN:
         needs.code[id(fn.__code__)] = fn.__code__, fn.__globals__
 
 
