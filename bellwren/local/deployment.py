@@ -26,7 +26,7 @@ _SOURCES = ("app.py", "cdk.json", "bellwren", "functions", "infra", "training")
 _CLIENT_ONLY = ("bellwren/cli", "bellwren/local")
 _DEPLOY_TIMEOUT_S = 900.0
 _SHOWN_LINES = 15
-_STEP = re.compile(r"^(?P<stack>\S+) \(.+\): deploying\.\.\. \[(?P<step>\d+)/(?P<steps>\d+)\]")
+_STEP = re.compile(r"^(?P<stack>\S+)(?: \(.+\))?: deploying\.\.\. \[(?P<step>\d+)/(?P<steps>\d+)\]")
 _NOISE = re.compile(
     r"^\s*$|^WARNING|Construct Annotations|^\s+Acknowledge with|: (start|success): |Synthesis time"
 )

@@ -6,6 +6,7 @@ import http.client
 import json
 import shlex
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from bellwren.local.server import CHECKPOINT_PATH, IDENTITY_PATH
 from bellwren.local.settings import DEFAULT_PORT, HOST
 
 _TRIED_PORTS = 100
-_ANSWER_S = 5.0
+_ANSWER_S = 10.0
 _CHECKPOINT_S = 60.0
+_CLOSED_WITHIN_S = 10.0
 
 
 def identity(port: int) -> dict[str, Any] | None:
@@ -52,6 +54,13 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def wait_until_free(port: int) -> None:
+    """Wait for a killed server's port: the system closes it some time after the process is seen to have ended."""
+    deadline = time.monotonic() + _CLOSED_WITHIN_S
+    while not is_free(port) and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def choose(

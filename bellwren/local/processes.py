@@ -37,7 +37,7 @@ def family(marker: str) -> set[int]:
 
 
 def kill(pids: Iterable[int]) -> None:
-    """Kill the processes and wait until they are gone, so that their port is free."""
+    """Kill the processes and wait until they are gone."""
     remaining = set(pids)
     for pid in remaining:
         with suppress(ProcessLookupError):

@@ -79,8 +79,10 @@ def end(place: Path, known: State) -> State:
     """
     if answers(known):
         ports.checkpoint(known.port)
-    if known.marker:
-        processes.kill(processes.family(known.marker))
+    ours = processes.family(known.marker) if known.marker else set()
+    processes.kill(ours)
+    if known.pid in ours:
+        ports.wait_until_free(known.port)
     shutil.rmtree(place / "tmp", ignore_errors=True)
     ended = replace(known, pid=None)
     state.write(place, ended)
