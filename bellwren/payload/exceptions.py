@@ -94,13 +94,13 @@ def _rebuild(node: Node) -> BaseException:
     try:
         base.__init__(error, *arguments)
     except Exception:  # noqa: BLE001 - arguments that the built-in base refuses are kept as they were
-        error.args = tuple(arguments)
+        BaseException.__setattr__(error, "args", tuple(arguments))
     for name, part in node["state"].items():
         _set(error, name, _load(part))
     for link in ("__cause__", "__context__"):
         if node[link] is not None:
-            setattr(error, link, _rebuild(node[link]))
-    error.__suppress_context__ = node["suppress"]
+            BaseException.__setattr__(error, link, _rebuild(node[link]))
+    BaseException.__setattr__(error, "__suppress_context__", node["suppress"])
     return error
 
 
