@@ -9,7 +9,7 @@ from typing import Any
 
 from bellwren.algorithms.parameters import ALGORITHMS, Algorithm
 from bellwren.spec.document import KINDS
-from bellwren.spec.sections import ROLES
+from bellwren.spec.sections import ROLES, SOURCES
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Draft:
     faulty: frozenset[str]
     """Fields at the top that have a fault in them."""
     available_kinds: Collection[str] = KINDS
-    available_inputs: Collection[str] = ()
+    available_inputs: Collection[str] = SOURCES
 
     def given(self, field: str) -> bool:
         """Whether the field is there, rightly or wrongly."""

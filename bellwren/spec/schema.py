@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bellwren.spec.document import JobSpec
+from bellwren.spec.document import SETTLED_FIELDS, JobSpec
 from bellwren.spec.sections import SOURCES
 from bellwren.spec.shape import SCHEMA_FIELD
 
@@ -45,7 +45,11 @@ def schema() -> dict[str, Any]:
         **made["properties"],
     }
     made["required"] = ["bellwren"]
-    made["anyOf"] = [{"required": ["algorithm"]}, {"required": ["kind"]}]
+    for name in SETTLED_FIELDS:
+        made["properties"][name] = _or_null(made["properties"][name])
+    made["anyOf"] = [
+        {"required": [name], "properties": {name: {"type": "string"}}} for name in ("algorithm", "kind")
+    ]
     made["not"] = {
         "required": ["items", "input"],
         "properties": {"items": {"type": "array"}, "input": {"type": "object"}},
@@ -59,6 +63,12 @@ def schema() -> dict[str, Any]:
         "description": "A JSON file of this form at specs/<name>.json in the jobs bucket starts a job.",
         "examples": list(EXAMPLES),
     }
+
+
+def _or_null(field: dict[str, Any]) -> dict[str, Any]:
+    described = {"description": field["description"]}
+    value = {name: rule for name, rule in field.items() if name != "description"}
+    return {"anyOf": [value, {"type": "null"}], **described}
 
 
 def text() -> str:

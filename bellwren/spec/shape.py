@@ -90,7 +90,8 @@ def _advice(name: str, section: type[Section], place: Place) -> str:
         )
         return f"{'' if meant == name else 'did you mean '}`{meant}`, which stands in {wheres}"
     of_people = [field for field in known if not field.endswith("payload")]
-    return f"here only {', '.join(of_people)}; what your own code should see goes into `params`"
+    free = "" if place else "; what your own functions should see goes into `params`"
+    return f"here only {listed(of_people, last='and')}{free}"
 
 
 @cache

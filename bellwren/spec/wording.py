@@ -78,9 +78,11 @@ def count(number: int, noun: str) -> str:
 
 
 def listed(words: Iterable[str], *, last: str = "or") -> str:
-    """``a``, ``a or b``, ``a, b or c``."""
+    """``a``, ``a or b``, ``a, b or c``; ``nothing`` where there are no words."""
     every = list(words)
-    return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} {last} {every[-1]}"
+    if len(every) < 2:
+        return every[0] if every else "nothing"
+    return f"{', '.join(every[:-1])} {last} {every[-1]}"
 
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
