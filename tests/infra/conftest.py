@@ -61,7 +61,7 @@ class Templates:
 
 
 def worked_out(value: Any) -> Any:
-    """A template's value as CloudFormation would make it; a reference to a resource becomes ``<id>`` or ``<id.Attribute>``."""
+    """A template's value as CloudFormation would make it; a reference becomes ``<id>`` or ``<id.Attribute>``."""
     if isinstance(value, list):
         return [worked_out(one) for one in value]
     if not isinstance(value, dict):

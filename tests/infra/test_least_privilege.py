@@ -35,7 +35,7 @@ def listed(value):
 
 @pytest.fixture
 def grants(templates):
-    """Every (role, action, resource) that the policies of the templates allow, the role by the path of its construct."""
+    """Every (role, action, resource) that the policies allow, the role by the path of its construct."""
     paths = {
         f"<{role.id}>": role.raw["Metadata"]["aws:cdk:path"].split("/")[1]
         for role in templates.of_type("AWS::IAM::Role")
@@ -118,7 +118,9 @@ def test_a_job_cannot_start_another_nor_call_any_function(grants):
 
 def test_the_users_code_reaches_jobs_data_and_the_given_buckets_and_no_other(grants):
     reached = {
-        resource.split("/")[0] for role, action, resource in grants if role == "Worker-1024" and action[:3] == "s3:"
+        resource.split("/")[0]
+        for role, action, resource in grants
+        if role == "Worker-1024" and action[:3] == "s3:"
     }
     assert reached == {JOBS, DATA, BOOKS}
     assert may(grants, "Worker-1024", *WRITING) <= {
@@ -154,7 +156,10 @@ def test_the_state_machine_calls_the_functions_of_its_stage_and_writes_one_kind_
         for function in templates.of_type("AWS::Lambda::Function", "compute")
     }
     predict = "arn:aws:lambda:eu-west-1:123456789012:function:bellwren-test-predict"
-    assert {resource for _, resource in may(grants, "Jobs", "lambda:InvokeFunction")} == {*ids.values(), predict}
+    assert {resource for _, resource in may(grants, "Jobs", "lambda:InvokeFunction")} == {
+        *ids.values(),
+        predict,
+    }
     machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:bellwren-test-jobs"
     assert may(grants, "Jobs", "states:StartExecution") == {("states:StartExecution", machine)}
     assert may(grants, "Jobs", "s3:PutObject") == {("s3:PutObject", f"{JOBS}/jobs/*/status.json")}

@@ -10,7 +10,8 @@ from bellwren import layout
 @pytest.fixture
 def buckets(templates):
     return {
-        bucket.properties["BucketName"].split("-")[2]: bucket for bucket in templates.of_type("AWS::S3::Bucket")
+        bucket.properties["BucketName"].split("-")[2]: bucket
+        for bucket in templates.of_type("AWS::S3::Bucket")
     }
 
 
@@ -78,7 +79,9 @@ def test_uploads_that_never_end_are_not_paid_for(buckets):
 
 
 def test_only_the_jobs_bucket_announces_its_objects_and_no_function_was_added_for_it(buckets, templates):
-    announcing = {what for what, bucket in buckets.items() if "NotificationConfiguration" in bucket.properties}
+    announcing = {
+        what for what, bucket in buckets.items() if "NotificationConfiguration" in bucket.properties
+    }
     assert announcing == {"jobs"}
     assert buckets["jobs"].properties["NotificationConfiguration"] == {
         "EventBridgeConfiguration": {"EventBridgeEnabled": True}

@@ -134,7 +134,9 @@ def without_transport(templates, stack):
             continue
         if resource.type == "AWS::SQS::QueuePolicy":
             statements = properties["PolicyDocument"]["Statement"]
-            properties["PolicyDocument"]["Statement"] = [one for one in statements if one["Effect"] == "Allow"]
+            properties["PolicyDocument"]["Statement"] = [
+                one for one in statements if one["Effect"] == "Allow"
+            ]
         if resource.type == "AWS::Lambda::Function":
             # The prediction function's Python is chosen by its wheels, of which the emulator needs none.
             properties.pop("Runtime")
