@@ -26,6 +26,7 @@ class Results:
     ) -> None:
         self._jobs = jobs
         self._job_id = job_id
+        self._pairs = (plan or {}).get("kind") == "map_reduce"
         last = (plan or {}).get("order", [None])[-1]
         document = (plan or {}).get("stages", {}).get(last)
         self._stage = Stage.from_dict(document) if document else None
@@ -35,7 +36,7 @@ class Results:
     def collect(self) -> Any:
         """Everything: a list in item order, or a dict of the keys of a reduce."""
         values = list(self._all())
-        if self._stage and self._stage.operation == "reduce":
+        if self._pairs:
             return dict(_pair(value) for value in values if not isinstance(value, TaskFailure))
         return values
 

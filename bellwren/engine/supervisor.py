@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 
 from bellwren import layout
+from bellwren.control.status import FINAL
 from bellwren.engine import sources
 from bellwren.engine.attempt import Attempt, OutOfTime, Progressed, Work
 from bellwren.engine.capacity import runner_memory_bytes, vcpus
@@ -51,24 +52,38 @@ def live(assignment: Assignment, control: socket.socket, progress: Progress) -> 
 
 async def _live(assignment: Assignment, control: socket.socket, progress: Progress) -> None:
     crew = Crew(control, progress, runner_memory_bytes(assignment.memory_mb))
+    io = Pool(assignment.jobs_bucket)
     try:
-        await Supervisor(assignment, crew).run()
+        if not await _has_ended(io, assignment.job_id):
+            await Supervisor(assignment, crew, io).run()
     except Exception as error:
-        crew.answer({"lost": f"{type(error).__name__}: {error}"[:2000]})
-        raise
-    else:
-        crew.answer({})
+        # The job may have ended, and its working keys gone, while a duplicate or a backup was still at work.
+        if not await _has_ended(io, assignment.job_id):
+            crew.answer({"lost": "; ".join(_told(error))[:2000]})
+            raise
     finally:
         crew.kill_all("end")
+    crew.answer({})
+
+
+async def _has_ended(io: Pool, job_id: str) -> bool:
+    return (await io.jobs_json(layout.status(job_id)))["status"] in FINAL
+
+
+def _told(error: BaseException) -> list[str]:
+    """An error, or the errors of a group, in a line each."""
+    if isinstance(error, BaseExceptionGroup):
+        return [line for one in error.exceptions for line in _told(one)]
+    return [f"{type(error).__name__}: {error}"]
 
 
 class Supervisor:
     """One worker's invocation."""
 
-    def __init__(self, assignment: Assignment, crew: Crew) -> None:
+    def __init__(self, assignment: Assignment, crew: Crew, io: Pool) -> None:
         self._a = assignment
         self._crew = crew
-        self._io = Pool(assignment.jobs_bucket)
+        self._io = io
         self._stop = asyncio.Event()
         self._report = Report(assignment.stage, assignment.round, assignment.worker, assignment.invocation)
 
