@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import feature_flags
+from reading import feature_flags
 
 from infra.application import build
 from infra.packaging import Packer
