@@ -38,7 +38,14 @@ async def segment_span(
             f"{edges.name}: was cut though its records can't be found from the middle; plan the job anew"
         )
     if isinstance(rule, RowRule):
-        return await edges.row(rule, segment.start), await edges.row(rule, segment.end)
+        start, end = await edges.row(rule, segment.start), await edges.row(rule, segment.end)
+        if start > end:
+            # Line starts can't be out of order; guesses can. If none are, the chunks together are the object.
+            raise InputError(
+                f"{edges.name}: it can't be told where rows begin near bytes {segment.start:,} and {segment.end:,};"
+                " raise `chunk`, or write the object with no line ends in quoted fields and say quoted_newlines=False"
+            )
+        return start, end
     start = await edges.line(rule, segment.start, limit=segment.end)
     if start >= segment.end:
         return segment.end, segment.end

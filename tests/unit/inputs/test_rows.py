@@ -109,6 +109,14 @@ def test_a_guess_that_was_wrong_is_an_error_and_never_other_rows(
     assert [list(row.values()) for row in found] == rows
 
 
+def test_guesses_that_contradict_each_other_are_an_error() -> None:
+    spec = bellwren.csv("s3://bkt/t.csv", chunk=1)
+    with pytest.raises(
+        InputError, match=r"s3://bkt/t.csv.*(can't be told where rows begin|where the object was cut)"
+    ):
+        read(of('p,q,r\n,"\n,a",\n'), spec, scan_bytes=0, window_bytes=1)
+
+
 def test_declaring_no_quoted_newlines_needs_no_pass_and_fails_by_name_if_there_are_some() -> None:
     plain = "id,txt\n" + "".join(f'{n},"a ""b"", c"\n' for n in range(200))
     spec = bellwren.csv("s3://bkt/t.csv", chunk=100, quoted_newlines=False)
