@@ -1,0 +1,133 @@
+"""Which partition a key belongs to."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Hashable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwren.engine.hashing import canonical, partition_of, partition_of_hash, stable_hash
+
+atoms = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False),
+    st.complex_numbers(allow_nan=False),
+    st.fractions(),
+    st.decimals(allow_nan=False),
+    st.text(st.characters(exclude_categories=[])),
+    st.binary(),
+    st.dates(),
+    st.timedeltas(),
+    st.uuids(),
+)
+keys = st.recursive(
+    atoms, lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=4), max_leaves=6
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+    y: float
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+@given(keys, keys)
+def test_equal_keys_have_equal_hashes(one: Hashable, other: Hashable) -> None:
+    if one == other:
+        assert stable_hash(one) == stable_hash(other)
+
+
+@pytest.mark.parametrize(
+    "equal",
+    [
+        [1, 1.0, True, np.int64(1), np.float32(1), Decimal(1), Fraction(1), 1 + 0j, np.bool_(True)],
+        [0, 0.0, -0.0, False, np.float64(-0.0)],
+        [frozenset("abcd"), frozenset("dcba")],
+        [("ab", 1), ("".join(["a", "b"]), True)],
+        ["é", "\u00e9", np.str_("é")],
+        [Point(1, 2.0), Point(True, 2)],
+        [
+            datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC),
+            datetime.datetime(2024, 1, 1, 13, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
+        ],
+        [float("nan"), np.float64("nan"), -float("nan")],
+    ],
+    ids=["one", "zero", "frozenset", "tuple", "text", "dataclass", "instant", "nan"],
+)
+def test_keys_that_python_holds_equal_are_one_key(equal: list[Any]) -> None:
+    assert len({stable_hash(key) for key in equal}) == 1
+
+
+def test_composed_and_decomposed_letters_stay_two_keys() -> None:
+    assert stable_hash("\u00e9") != stable_hash("e\u0301")
+
+
+def test_text_and_bytes_and_tuples_of_the_same_letters_differ() -> None:
+    assert len({stable_hash(key) for key in ("a", b"a", ("a",), frozenset("a"), Colour.RED, None, 1)}) == 7
+
+
+def test_hashes_are_the_same_in_every_process() -> None:
+    code = (
+        "import json; from bellwren.engine.hashing import stable_hash as h;"
+        "print(json.dumps([h(k) for k in ('a', b'a', 1.5, None, ('x', 2), frozenset('abc'), '\\ud800')]))"
+    )
+    root = str(Path(__file__).parents[3])
+    seen = set()
+    for salt in ("0", "1", "random"):
+        environment = {**os.environ, "PYTHONHASHSEED": salt, "PYTHONPATH": root}
+        seen.add(
+            subprocess.run(
+                [sys.executable, "-c", code], env=environment, capture_output=True, check=True
+            ).stdout
+        )
+    (only,) = seen
+    assert len(set(json.loads(only))) == 7
+
+
+def test_a_key_of_an_unknown_class_is_refused_with_the_way_out() -> None:
+    class Own:
+        pass
+
+    with pytest.raises(TypeError, match=r"Own cannot be partitioned.*frozen dataclass"):
+        stable_hash(Own())
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 10_000))
+def test_a_partition_is_within_range_and_a_range_of_hashes(hashed: int, partitions: int) -> None:
+    partition = partition_of_hash(hashed, partitions)
+    assert 0 <= partition < partitions
+    assert partition_of_hash(min(hashed + 1, 2**64 - 1), partitions) in (partition, partition + 1)
+
+
+def test_many_keys_spread_evenly() -> None:
+    counts = [0] * 8
+    for number in range(20_000):
+        counts[partition_of(f"key {number}", 8)] += 1
+    assert max(counts) < 1.1 * min(counts)
+
+
+def test_every_nan_becomes_the_one_nan_also_inside_tuples() -> None:
+    first, second = canonical(float("nan")), canonical(np.float64("nan"))
+    assert first is second
+    assert canonical((1, float("nan"))) == canonical((1, float("nan")))
+    assert canonical((1, 2.0)) == (1, 2.0)
