@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from bellwren.algorithms.functions import Functions
-from bellwren.engine import records, shuffle
+from bellwren.engine import shuffle
 from bellwren.engine.calls import Caller
 from bellwren.engine.channel import Channel
 from bellwren.engine.stage import Stage
@@ -63,6 +63,8 @@ class Task:
         if self.head["kind"] == "items":
             frames = read_span(self.body, self.head["count"], skip=self.head["leave"], name="the job's items")
             return (_reader(frame, self.head["codec"]) for frame in frames)
+        from bellwren.engine import records  # noqa: PLC0415  the parsers, which jobs over items do not need
+
         return (_constant(record) for record in records.read(self.stage.input, self.head, self.body))
 
     def call(self, function: Callable[[Any], Any], read: Callable[[], Any], position: int) -> Frame:
@@ -97,6 +99,8 @@ def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
     failures: list[dict[str, Any]] = []
     count = 0
     if functions.count_text and task.head.get("plain_text"):
+        from bellwren.engine import records  # noqa: PLC0415  as above
+
         channel.at(0)
         for text in records.plain_texts(task.head, task.body):
             groups.add_totals(functions.count_text(text))
