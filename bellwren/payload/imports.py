@@ -7,6 +7,7 @@ import dis
 import importlib.util
 from collections.abc import Iterator
 from functools import lru_cache
+from keyword import iskeyword
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -100,6 +101,6 @@ def _from(name: str, level: int, names: tuple[str, ...], package: str, certain: 
 
 
 def _is_module_name(text: object) -> bool:
-    return (
-        isinstance(text, str) and 0 < len(text) < 200 and all(part.isidentifier() for part in text.split("."))
-    )
+    if not isinstance(text, str) or not 0 < len(text) < 200:
+        return False
+    return all(part.isidentifier() and not iskeyword(part) for part in text.split("."))

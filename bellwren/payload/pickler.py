@@ -65,9 +65,13 @@ class Packer(_cp.Pickler):  # type: ignore[misc]
         self._needs = needs
         self._reduce_class = reduce_class
         self._seen: set[type] = set()
+        self._named: dict[int, Any] = {}
+        """Objects that travel by name, by their ids: items meet the same few again and again."""
 
     def reducer_override(self, obj: Any) -> Any:
         """Called by pickle for every object that is no plain value; NotImplemented leaves it to pickle."""
+        if id(obj) in self._named:
+            return NotImplemented
         kind = type(obj)
         if kind is FunctionType:
             return self._function(obj)
@@ -89,6 +93,7 @@ class Packer(_cp.Pickler):  # type: ignore[misc]
         if found is None or origin(found[0]) is Origin.SOURCELESS:
             return False
         self._needs.modules[getattr(obj, "__module__", None) or found[0].__name__] = found[0]
+        self._named[id(obj)] = obj
         return True
 
     def _class(self, cls: type) -> Any:
@@ -121,6 +126,8 @@ class Packer(_cp.Pickler):  # type: ignore[misc]
 
     def _builtin(self, function: BuiltinFunctionType) -> Any:
         self._note(function.__module__)
+        if function.__module__ is not None:  # else it is a method, bound to an object that need not be kept
+            self._named[id(function)] = function
         return NotImplemented
 
     def _note(self, name: str | None) -> None:
