@@ -67,6 +67,9 @@ def _wildcards(stage: Stage) -> dict[str, str]:
     named = {
         **{_key(stage, "jobs", f"{prefix}*"): run_time for prefix in _KEYS_OF_JOBS},
         _key(stage, "jobs", layout.status("*")): "The status of each job, and no other object",
+        _key(stage, "jobs", layout.forecast("*")): "The forecast of each job, and no other object",
+        _key(stage, "jobs", f"{layout.results('*')}*"): "The results of each job, and none of its documents",
+        _key(stage, "jobs", f"{layout.logs('*')}*"): "What each job printed, and none of its documents",
         _key(stage, "data", "*"): "The whole bucket is for the users' data",
         _key(stage, "records", f"{layout.RECORDS}*"): run_time,
         _key(stage, "models", f"{layout.MODELS}*"): run_time,

@@ -29,7 +29,7 @@ def prepare(stage: Stage) -> Statements:
     """Reads documents, claims jobs, measures and samples inputs, lays down the items."""
     jobs = stage.names.bucket("jobs")
     return [
-        access.read(jobs, _SPECS, _JOBS, _WORK, _CODE, _SUBMITTED),
+        access.read(jobs, _SPECS, _JOBS, _WORK),
         access.write(jobs, _JOBS, _WORK, _SUBMITTED),
         access.look_up(jobs),
         *_inputs(stage),
@@ -41,7 +41,7 @@ def predict(stage: Stage) -> Statements:
     jobs, models = stage.names.bucket("jobs"), stage.names.bucket("models")
     return [
         access.read(jobs, _JOBS),
-        access.write(jobs, _JOBS),
+        access.write(jobs, layout.forecast("*")),
         access.read(models, f"{layout.MODELS}*"),
         access.look_up(jobs, models),
     ]
@@ -59,12 +59,15 @@ def plan(stage: Stage) -> Statements:
 
 
 def worker(stage: Stage) -> Statements:
-    """Reads inputs, runs the user's code, writes results and working keys, clears away working keys."""
+    """Reads inputs, runs the user's code, writes results, what was printed, and working keys.
+
+    It may not write a job's documents: no status, plan or record is at the mercy of the user's code.
+    """
     jobs, data = stage.names.bucket("jobs"), stage.names.bucket("data")
     return [
         access.read(jobs, _JOBS, _WORK, _CODE),
-        access.write(jobs, _JOBS, _WORK),
-        access.erase(jobs, _JOBS, _WORK),
+        access.write(jobs, f"{layout.results('*')}*", f"{layout.logs('*')}*", _WORK),
+        access.erase(jobs, _WORK),
         access.look_up(jobs),
         access.write(data, "*"),
         *_inputs(stage),
@@ -72,18 +75,17 @@ def worker(stage: Stage) -> Statements:
 
 
 def finish(stage: Stage) -> Statements:
-    """Writes the last status, the record and the report, and clears away what the job no longer needs."""
+    """Reads the results that it counts, writes the last status, the record and the report, clears working keys."""
     jobs, data, records = (
         stage.names.bucket("jobs"),
         stage.names.bucket("data"),
         stage.names.bucket("records"),
     )
     return [
-        access.read(jobs, _JOBS, _WORK, _SPECS),
-        access.write(jobs, _JOBS, _WORK, _SUBMITTED),
-        access.erase(jobs, _JOBS, _WORK),
+        access.read(jobs, _JOBS, _WORK),
+        access.write(jobs, _JOBS),
+        access.erase(jobs, _WORK),
         access.look_up(jobs, data),
         access.read(data, "*"),
-        access.write(data, "*"),
         access.write(records, f"{layout.RECORDS}*"),
     ]

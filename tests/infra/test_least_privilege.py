@@ -124,10 +124,10 @@ def test_the_users_code_reaches_jobs_data_and_the_given_buckets_and_no_other(gra
     }
     assert reached == {JOBS, DATA, BOOKS}
     assert may(grants, "Worker-1024", *WRITING) <= {
-        ("s3:PutObject", f"{JOBS}/jobs/*"),
+        ("s3:PutObject", f"{JOBS}/jobs/*/results/*"),
+        ("s3:PutObject", f"{JOBS}/jobs/*/logs/*"),
         ("s3:PutObject", f"{JOBS}/work/*"),
         ("s3:PutObject", f"{DATA}/*"),
-        ("s3:DeleteObject", f"{JOBS}/jobs/*"),
         ("s3:DeleteObject", f"{JOBS}/work/*"),
     }
 
