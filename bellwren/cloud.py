@@ -220,8 +220,8 @@ def _deployment(stage: str, clients: _Clients) -> Deployment:
     name = layout.deployment_parameter(stage)
     with contextlib.suppress(parameters.exceptions.ParameterNotFound):
         return Deployment.from_parameter(parameters.get_parameter(Name=name)["Parameter"]["Value"])
+    where = f"{parameters.meta.region_name} at {parameters.meta.endpoint_url}"
     raise NotDeployed(
-        f"no Bellwren is deployed as stage {stage!r} in {parameters.meta.region_name} at "
-        f"{parameters.meta.endpoint_url} (there is no SSM parameter {name}); deploy it with: cdk deploy --all -c stage={stage}, or name another stage "
-        "by connect(stage=...) or BELLWREN_STAGE"
+        f"no Bellwren is deployed as stage {stage!r} in {where} (there is no SSM parameter {name}); deploy it with: "
+        f"cdk deploy --all -c stage={stage}, or name another stage by connect(stage=...) or BELLWREN_STAGE"
     )

@@ -29,7 +29,7 @@ def prepare(stage: Stage) -> Statements:
     """Reads documents, claims jobs, measures and samples inputs, lays down the items."""
     jobs = stage.names.bucket("jobs")
     return [
-        access.read(jobs, _SPECS, _JOBS, _WORK),
+        access.read(jobs, _SPECS, _JOBS, _WORK, layout.index(_CODE)),
         access.write(jobs, _JOBS, _WORK, _SUBMITTED),
         access.look_up(jobs),
         *_inputs(stage),

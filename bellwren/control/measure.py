@@ -54,7 +54,7 @@ def _pickled_items(document: JobSpec, jobs: Store) -> dict[str, Any]:
     assert document.items_payload is not None
     key = document.items_payload.key
     found = jobs.find_json(layout.index(key))
-    if found is None or jobs.head(key) is None:
+    if found is None:
         where = f"s3://{jobs.bucket}/{key}"
         allowed = "items that the client has uploaded, with their index beside them; submit the job again"
         raise SpecError([Fault("items_payload.key", f"nothing at {where}", allowed)])
