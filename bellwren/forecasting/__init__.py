@@ -1,0 +1,1 @@
+"""What serving a forecast needs: features, the model loader, the few-shot update, the choice. No training here."""
