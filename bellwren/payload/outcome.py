@@ -12,7 +12,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType, TracebackTyp
 from typing import Any, Protocol
 
 from bellwren.errors import PayloadError, TaskError, TaskFailure
-from bellwren.framing import Frame
+from bellwren.framing import Frame, Kind
 from bellwren.payload import lines, seeding
 from bellwren.payload.codecs import Codec, decode
 from bellwren.payload.exceptions import encode_exception, kinds, rebuild_exception
@@ -43,12 +43,13 @@ def run(
     """Run the function on one item and give its VALUE, NONE or FAILURE frame.
 
     Seeds the random generators for the item (`seeding.seed`), loads the item, calls, finishes what the call left
-    to do (a generator's list, a coroutine's value), and encodes the result. Raises nothing of the user's.
+    to do (a generator's list, a coroutine's value), and encodes the result. An item that is the failure of
+    an earlier job's item is a `TaskFailure`, as in that job's results. Raises nothing of the user's.
     """
     value: Any = _UNREAD
     try:
         seeding.seed(job_id, index)
-        value = decode(item, item_codec)
+        value = decode_failure(item.data)[0] if item.kind is Kind.FAILURE else decode(item, item_codec)
         return result_frame(finish(function.for_task()(value)), codec, index=index)
     except BaseException as error:  # noqa: BLE001 - see the module's docstring
         return failed(error, index=index, item=None if value is _UNREAD else short_repr(value))

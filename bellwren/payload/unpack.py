@@ -15,6 +15,8 @@ from bellwren.errors import PayloadError, VersionMismatch
 from bellwren.payload import lines, shipped
 from bellwren.payload.envelope import unseal
 from bellwren.payload.fresh import Function
+from bellwren.payload.outcome import traceback_text
+from bellwren.payload.text import message_of
 
 
 def check_versions(python: str, cloudpickle: str) -> None:
@@ -47,7 +49,8 @@ def load(data: bytes, *, sha256: str, folder: str | None = None) -> Function:
             temporary folder by default, which is the caller's to remove with the runner's others.
 
     Raises:
-        PayloadError: the bytes are not the ones named, or need a module that the worker does not have.
+        PayloadError: the bytes are not the ones named, need a module that the worker does not have, or a module
+            of the user's own cannot be imported there; the traceback is in the message.
         VersionMismatch: client and worker differ in Python minor version or cloudpickle.
     """
     found = hashlib.sha256(data).hexdigest()
@@ -64,5 +67,12 @@ def load(data: bytes, *, sha256: str, folder: str | None = None) -> Function:
     except ModuleNotFoundError as error:
         raise PayloadError(
             f"function {envelope.name!r} needs the module {error.name!r}, which the worker does not have; "
-            f"pass requirements=[...] with the package that provides it"
+            f"pass requirements=[...] with the package that provides it\n{traceback_text(error)}"
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise PayloadError(
+            f"function {envelope.name!r} cannot be loaded on the worker: {type(error).__name__}: "
+            f"{message_of(error)}. Modules of your own are imported there anew, so what they read when they are "
+            "imported (files, arguments, environment variables) must be there, or be read within the function\n"
+            f"{traceback_text(error)}"
         ) from error

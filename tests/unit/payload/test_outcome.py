@@ -278,6 +278,51 @@ def test_catching_a_failure_lets_go_of_what_the_function_held() -> None:
     assert f()() is None
 
 
+def test_results_of_one_job_are_items_of_another_failed_ones_included(program: Program) -> None:
+    main = """
+        import io
+        from far import far_frames, pack, run_payloads
+        from bellwren.framing import FrameWriter
+        from bellwren.payload.outcome import value_of
+        class Point:
+            def __init__(self, x): self.x = x
+        def first(x): return Point(1 // x) if x < 2 else None
+        def second(p): return getattr(p, "x", None), type(p).__name__, getattr(p, "index", None)
+        out = io.BytesIO()
+        writer = FrameWriter(out.write)
+        for frame in far_frames(first, [1, 0, 2]):
+            writer.add(*frame)
+        writer.close()
+        (frames,) = run_payloads([(pack(second), out.getvalue())])
+        print([value_of(f, index=0) for f in frames])
+    """
+    assert program({"main.py": main}) == [
+        "[(1, 'Point', None), (None, 'TaskFailure', 1), (None, 'NoneType', None)]"
+    ]
+
+
+def test_functions_are_items_too(program: Program) -> None:
+    files = {
+        "helper.py": "import json\ndef late(x):\n    import other\n    return other.V + x\n",
+        "other.py": "V = 30\n",
+        "main.py": """
+            import helper
+            from far import far_map
+            def call(task):
+                fn, args, kwargs = task
+                return fn(*args, **kwargs)
+            K = 2
+            def inner(x, *, y): return x * y * K
+            def lazy(x):
+                import other
+                return other.V - x
+            tasks = [(inner, (3,), {"y": 2}), (helper.late, (1,), {}), (lazy, (1,), {}), (max, (1, 2), {})]
+            print(far_map(call, tasks))
+        """,
+    }
+    assert program(files) == ["[12, 31, 29, 2]"]
+
+
 def test_the_same_failure_is_rebuilt_again_and_again() -> None:
     frame = failed(ValueError("x"), index=1)
     assert rebuild(frame.data)[0] == rebuild(frame.data)[0]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import json
 import tracemalloc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -219,6 +222,31 @@ def test_a_module_that_was_edited_after_its_import_is_warned_of(program: Program
         """,
     }
     assert program(files) == ["[22] 1 1 True", "[22] 22 1"]
+
+
+def test_a_function_of_a_notebook_is_equal_in_every_kernel_and_its_cell_is_shown(program: Program) -> None:
+    main = """
+        import linecache, os
+        from far import far_failures, pack
+        text = "def f(x):\\n    return 1 / x  # in a cell\\n"
+        for kernel in (11, 12):
+            file = f"/tmp/ipykernel_{kernel}/345.py"
+            linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+            exec(compile(text, file, "exec"))
+            print(pack(f).sha256)
+        print(far_failures(f, [0])[0][0].traceback)
+    """
+    one, two, _, place, line, *_ = program({"main.py": main})
+    assert one == two
+    assert '"<notebook cell 345.py>", line 2, in f' in place
+    assert "return 1 / x  # in a cell" in line
+
+
+def test_packing_in_many_threads_at_once_gives_what_one_gives() -> None:
+    with ThreadPoolExecutor(8) as threads:
+        hashes = list(threads.map(lambda k: pack(functools.partial(json.dumps, k % 3)).sha256, range(60)))
+    assert hashes == [pack(functools.partial(json.dumps, k % 3)).sha256 for k in range(60)]
+    assert len(set(hashes)) == 3
 
 
 def test_a_30_mb_closure_and_small_items() -> None:

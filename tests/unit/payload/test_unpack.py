@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import cloudpickle
@@ -16,6 +17,7 @@ from bellwren.payload import unpack
 from bellwren.payload.envelope import MAGIC, header
 from bellwren.payload.pack import pack, python_minor
 
+Program = Callable[..., list[str]]
 BOMB = b"cos\n_exit\n(I99\ntR."  # ends the process that unpickles it
 
 
@@ -87,6 +89,28 @@ def test_a_module_that_the_worker_lacks_is_named_with_the_way_out(
         "PayloadError function 'f' needs the module 'farlib', which the worker does not have"
     )
     assert "requirements=" in said
+
+
+@pytest.mark.parametrize("broken", ["open('data.csv')", "import sys; sys.exit('usage: ...')", "int(OTHER)"])
+def test_a_module_that_cannot_be_imported_on_the_worker_says_why(program: Program, broken: str) -> None:
+    files = {
+        "helper.py": f"import os\nif 'HOME_ONLY' not in os.environ:\n    {broken}\ndef f(x): return x\n",
+        "main.py": """
+            import os
+            import helper
+            from far import pack, run_payloads
+            del os.environ["HOME_ONLY"]
+            try:
+                run_payloads([(pack(helper.f), b"")])
+            except RuntimeError as error:
+                print(str(error).partition("PayloadError: ")[2])
+        """,
+    }
+    text = "\n".join(program(files, HOME_ONLY="1"))
+    assert text.startswith("function 'f' cannot be loaded on the worker: ")
+    assert "must be there, or be read within the function" in text
+    assert 'helper.py", line 3, in <module>' in text
+    assert broken in text
 
 
 def test_sources_stay_within_their_folder(tmp_path: Path) -> None:
