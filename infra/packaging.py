@@ -95,7 +95,9 @@ class Packer:
         # Source alone is the same for all; one bundle then serves every function.
         key = (group.name, target.python, target.architecture) if self._with_wheels else ("source", "", "")
         if key not in self._made:
-            self._made[key] = self._make(Path(self._scratch.name, "-".join(key)), group, target)
+            # No dot in the folder's name: CDK would take what follows for a file's extension.
+            folder = Path(self._scratch.name, "-".join(key).replace(".", ""))
+            self._made[key] = self._make(folder, group, target)
         return self._made[key]
 
     def _make(self, folder: Path, group: Group, target: Target) -> Bundle:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.metadata
+import platform
 import shutil
+import subprocess
+import sys
 import zipfile
 
 import pytest
 
-from infra import wheels
-from infra.packaging import WORKER, Packer
+from infra import python_support, wheels
+from infra.packaging import CONTROL, WORKER, Packer
 from infra.wheels import ELF_MACHINES, PackagingError, Target
 
 ARM = Target("3.13", "arm64")
@@ -133,11 +136,21 @@ def test_an_extension_module_of_another_python_is_found(tmp_path):
     wheels.check_binaries(tmp_path, Target("3.12", "arm64"))
 
 
+HERE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x86_64")
+HANDLERS = {CONTROL: ("prepare", "plan", "finish"), WORKER: ("worker",)}
+ENVIRONMENT = {
+    "BELLWREN_STAGE": "test",
+    "BELLWREN_MAX_WORKERS": "1",
+    "BELLWREN_WORKER_MEMORY_MB": "[512]",
+    **{f"BELLWREN_{what}_BUCKET": "a-bucket" for what in ("JOBS", "DATA", "RECORDS", "MODELS")},
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["arm64", "x86_64"])
-def test_a_worker_for_either_processor_is_built_without_docker(architecture, tmp_path):
+def test_a_worker_for_either_processor_is_built_without_docker(architecture):
     packer = Packer(with_wheels=True)
-    target = Target("3.13", architecture)
+    target = Target(python_support.running(), architecture)
     bundle = packer.bundle(WORKER, target)
     assert {"bellwren", "functions", "obstore", "cloudpickle"} <= set(bundle.sizes_bytes)
     (library,) = (bundle.folder / "obstore").glob("*.so")
@@ -145,3 +158,26 @@ def test_a_worker_for_either_processor_is_built_without_docker(architecture, tmp
     assert bundle.size_bytes < 30_000_000
     # Another machine, another day: the same inputs give the same bundle.
     assert Packer(with_wheels=True).bundle(WORKER, target).sha256 == bundle.sha256
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="Lambda's libraries load on Linux alone")
+@pytest.mark.parametrize("group", HANDLERS, ids=lambda group: group.name)
+def test_a_bundle_imports_every_handler_with_nothing_else_on_the_path(group):
+    packer = Packer(with_wheels=True)
+    bundle = packer.bundle(group, Target(python_support.running(), HERE))
+    for module in HANDLERS[group]:
+        program = (
+            "import sys; "
+            f"sys.path = [{str(bundle.folder)!r}, *(one for one in sys.path if one and 'site-packages' not in one)]; "
+            f"import functions.{module}, obstore; print(obstore.__file__)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-S", "-I", "-c", program],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(str(bundle.folder))
