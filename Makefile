@@ -11,6 +11,9 @@ python := .venv/bin/python
 environment := .venv/.ready
 cdk := .build/node/.ready
 
+# Bytecode is compiled when a module is first imported: compiling all of it takes two minutes, most of it for nothing.
+pip_install := $(python) -m pip install --quiet --disable-pip-version-check --no-compile
+
 # The tested release. PyPI's own Linux wheel of it brings gigabytes of CUDA, so the index of the CPU wheels is
 # asked too where it can be reached.
 torch := torch==2.13.0
@@ -67,9 +70,9 @@ $(environment): pyproject.toml
 	@echo "setup: installing PyTorch"
 	@index=$$($(python) -c "import urllib.request as web; web.urlopen('$(torch_cpu_index)/torch/', timeout=5)" 2>/dev/null \
 		&& echo "--extra-index-url $(torch_cpu_index)"); \
-	$(python) -m pip install --quiet --disable-pip-version-check $$index '$(torch)'
+	$(pip_install) $$index '$(torch)'
 	@echo "setup: installing Bellwren and what it needs"
-	@$(python) -m pip install --quiet --disable-pip-version-check -e '.[predict,infra,local,training,parquet,zstd,dev]'
+	@$(pip_install) -e '.[predict,infra,local,training,parquet,zstd,dev]'
 	@touch $@
 
 $(cdk): infra/cdk-cli/package.json infra/cdk-cli/package-lock.json | $(environment)
