@@ -114,8 +114,8 @@ def index(items_key: str) -> str:
 
 
 def tasks(job_id: str, stage: str) -> str:
-    """The table of a stage's tasks: which bytes or items each one covers."""
-    return f"{work(job_id)}{stage}/tasks.json"
+    """The table of a stage's tasks: which bytes or items each one covers. Kept with the job: results are read by it."""
+    return f"{job(job_id)}{stage}-tasks.json"
 
 
 def claims(job_id: str, stage: str, round_: int) -> str:

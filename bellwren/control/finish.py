@@ -189,6 +189,4 @@ def _publish(record: Document, deployment: Deployment) -> None:
 
 def _clean(job_id: str, jobs: Store) -> None:
     """Delete the working keys of a job that needs them no more; a failed job may be resumed from them."""
-    keys = (entry.key for entry in jobs.list(layout.work(job_id)))
-    # The tables of tasks say which part holds which item, and are small.
-    jobs.delete([key for key in keys if not key.endswith("/tasks.json")])
+    jobs.delete([entry.key for entry in jobs.list(layout.work(job_id))])

@@ -31,8 +31,10 @@ class Request:
     """What is wrong with the start, if it names no document at all."""
 
 
-def read_request(event: dict[str, Any], name: str) -> Request:
+def read_request(event: Any, name: str) -> Request:
     """Understand what an execution of this name was started with: an S3 event, ``spec`` or ``spec_uri``."""
+    if not isinstance(event, dict):
+        return _no_request(identity.from_execution(name), repr(event)[:80])
     detail = event.get("detail")
     if isinstance(detail, dict) and "object" in detail:
         bucket, found = detail["bucket"]["name"], detail["object"]
@@ -49,7 +51,10 @@ def read_request(event: dict[str, Any], name: str) -> Request:
         except InputError as error:
             return Request(job_id, fault=Fault("spec_uri", repr(uri)[:80], str(error)))
         return Request(job_id, bucket=bucket, key=key)
-    found = ", ".join(sorted(map(str, event)))[:80] or "nothing"
+    return _no_request(job_id, ", ".join(sorted(map(str, event)))[:80] or "nothing")
+
+
+def _no_request(job_id: str, found: str) -> Request:
     return Request(
         job_id, fault=Fault("", found, 'an input {"spec": {...}} or {"spec_uri": "s3://bucket/key"}')
     )

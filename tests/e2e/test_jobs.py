@@ -181,6 +181,15 @@ def test_an_execution_that_names_no_document_says_what_it_wants(deployment: Any,
     assert "spec_uri" in status["error"]["message"]
 
 
+@pytest.mark.parametrize("start", [[1], "text", 3])
+def test_an_execution_started_with_no_object_is_refused_too(
+    deployment: Any, cloud: Cloud, start: Any
+) -> None:
+    name = unique("no-object")
+    jobs.start(deployment, start, name)
+    assert jobs.ended(cloud, name)["status"] == "REJECTED"
+
+
 def test_an_input_that_is_not_there_is_refused_by_name(deployment: Any, cloud: Cloud) -> None:
     uri = f"s3://{cloud.deployment.data_bucket}/{unique('nowhere')}/"
     job = cloud.submit({"bellwren": 1, "algorithm": "wordcount", "input": {"lines": uri}}, progress=False)
@@ -222,11 +231,10 @@ def test_code_that_is_not_what_its_hash_says_is_never_loaded(cloud: Cloud) -> No
         cloud.submit(document, progress=False).result()
 
 
-def test_a_job_that_succeeded_leaves_no_working_keys_but_its_tables(cloud: Cloud) -> None:
+def test_a_job_that_succeeded_leaves_no_working_keys(cloud: Cloud) -> None:
     job = cloud.submit({"bellwren": 1, "algorithm": "wordcount", "items": ["a b"]}, progress=False)
     job.result()
-    left = [entry.key for entry in cloud.jobs_store.list(f"work/{job.id}/")]
-    assert all(key.endswith("/tasks.json") for key in left), left
+    assert list(cloud.jobs_store.list(f"work/{job.id}/")) == []
 
 
 def test_each_job_leaves_one_record_where_the_learning_loop_looks(cloud: Cloud) -> None:
