@@ -91,7 +91,7 @@ def byte_of(known: Encoding, character: str, errors: str) -> bytes | None:
         return None
     if known.codec == "utf-8":
         return byte if len(byte) == 1 else None
-    every = bytes(range(256)).decode(known.codec, errors if errors != "strict" else "replace")
+    every = bytes(range(256)).decode(known.codec, "replace")
     return byte if every.count(character) == 1 else None
 
 

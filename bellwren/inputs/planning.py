@@ -26,8 +26,9 @@ from bellwren.inputs.cutting import (
 from bellwren.inputs.encodings import encoding, settle
 from bellwren.inputs.fetch import fetch, read_footer
 from bellwren.inputs.parquet_footer import row_groups
+from bellwren.inputs.parser import refuse_other_formats
 from bellwren.inputs.quotes import RowRule, RowScan, RowStart
-from bellwren.inputs.rows import checked_header, first_row, refuse_other_formats
+from bellwren.inputs.rows import checked_header, first_row
 from bellwren.inputs.source import Facts, InputObject, RangeReader, address, read_range
 from bellwren.inputs.spec import InputSpec
 

@@ -1,7 +1,7 @@
 """From the bytes of whole CSV rows to rows, by Python's own ``csv`` parser.
 
 Proof that cuts were right. The parser starts each chunk at the start of a row and must be between rows at the chunk's
-end; ``_Text`` asks it. If that holds for every chunk then, one after the other, each chunk begins where a single pass
+end; ``parser`` asks it. If that holds for every chunk then, one after the other, each chunk begins where a single pass
 would have begun a row, so the chunks together give the rows of a single pass. A cut that was wrong (``quoted_newlines``
 declared False for an object that has some, or a guess in an object too large to be read in planning) fails by name.
 """
@@ -13,36 +13,18 @@ import csv
 import io
 import itertools
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from bellwren.errors import InputError
-from bellwren.inputs.encodings import HEAD_BYTES, settle, undecodable
-from bellwren.inputs.streams import with_head
+from bellwren.inputs.parser import dialect, line_count, parsed, place, snippet
 
 if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
     from bellwren.inputs.chunks import Segment
     from bellwren.inputs.spec import InputSpec
 
-BATCH_ROWS = 512
-SNIFF_BYTES = 512
-_SNIPPET_CHARACTERS = 80
-_BUFFER_BYTES = 1 << 18
 _LINE_END = re.compile(rb"\r\n?|\n")
-
-_NO_TABLES = (
-    (b"<!doctype", "an HTML page"),
-    (b"<html", "an HTML page"),
-    (b"<?xml", "an XML document"),
-    (b"%pdf", "a PDF file"),
-    (b"pk\x03\x04", "a zip file or spreadsheet"),
-    (b"par1", "a Parquet file"),
-)
 
 
 @dataclass(frozen=True)
@@ -77,36 +59,49 @@ def row_batches(
             with a name twice, for quotes that are not closed, and, without ``on_bad``, for a row whose number of fields
             is not the header's.
     """
-    text = _Text(spec, segment, pieces, name)
     names = segment.source.facts.columns if segment.start else None
-    if spec.header and names is None:
-        first = next((row for row in text if row), None)
-        if first is None:
-            return
-        names = checked_header(spec, first, name)
-    elif not spec.header:
-        names = spec.columns
-    shape = _shape(spec, names)
-    batch: list[Any] = []
-    try:
-        for row in text:
-            if names is None or len(row) == len(names):
-                if row:
-                    batch.append(shape(row))
-            elif row:
-                bad = BadRow(
-                    name, text.place(), f"{len(row)} field(s) where {len(names)} are named", _snippet(row)
-                )
-                (on_bad or _refuse)(bad)
-            if len(batch) == BATCH_ROWS:
-                yield batch
-                batch = []
-    except InputError:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
+    header_to_come = spec.header and names is None
+    names = names if spec.header else spec.columns
+    for before, rows in parsed(spec, segment, pieces, name):
+        line = before
+        if header_to_come:
+            found = next((position for position, row in enumerate(rows) if row), None)
+            if found is None:
+                continue
+            names, header_to_come = checked_header(spec, rows[found], name), False
+            line += sum(map(line_count, rows[: found + 1]))
+            del rows[: found + 1]
+        if names is None:
+            yield list(filter(None, rows))
+        elif set(map(len, rows)) <= {len(names)}:
+            yield _shaped(spec, names, rows)
+        else:
+            good, bad = _sifted(rows, len(names), line, segment, name, stop=on_bad is None)
+            yield _shaped(spec, names, good)
+            for row in bad:
+                (on_bad or _refuse)(row)
+
+
+def _sifted(
+    rows: list[list[str]], width: int, line: int, segment: Segment, name: str, *, stop: bool
+) -> tuple[list[list[str]], list[BadRow]]:
+    """The rows that fit and those that do not, up to the first of these if ``stop``. Blank lines are neither."""
+    good: list[list[str]] = []
+    bad: list[BadRow] = []
+    for row in rows:
+        if len(row) == width:
+            good.append(row)
+        elif row:
+            reason = f"{len(row)} field(s) where {width} are named"
+            bad.append(BadRow(name, place(segment, line), reason, snippet(row)))
+            if stop:
+                break
+        line += line_count(row)
+    return good, bad
+
+
+def _refuse(bad: BadRow) -> None:
+    raise InputError(str(bad))
 
 
 def first_row(spec: InputSpec, codec: str, head: bytes, *, complete: bool) -> tuple[list[str], int] | None:
@@ -117,7 +112,7 @@ def first_row(spec: InputSpec, codec: str, head: bytes, *, complete: bool) -> tu
     """
     decoder = codecs.getincrementaldecoder(codec)(spec.errors)
     lines = io.StringIO(decoder.decode(head, final=complete), newline="").readlines()
-    parser = csv.reader(lines, **_dialect(spec))
+    parser = csv.reader(lines, **dialect(spec))
     row = next((row for row in parser if row), [])
     if complete and parser.line_num >= len(lines):
         return row, len(head)
@@ -137,138 +132,15 @@ def checked_header(spec: InputSpec, row: list[str], name: str) -> tuple[str, ...
     missing = [column for column in spec.columns or () if column not in row]
     if missing:
         raise InputError(
-            f"{name}, line 1: the header has no column {missing[0]!r}; it has {len(row)}: {_snippet(row)}"
+            f"{name}, line 1: the header has no column {missing[0]!r}; it has {len(row)}: {snippet(row)}"
         )
     return tuple(row)
 
 
-def refuse_other_formats(head: bytes, name: str, *, wide: bool) -> None:
-    """Raise InputError for the beginning of an object that can't be CSV. ``wide``: UTF-16 and UTF-32 hold NULs."""
-    start = head[:SNIFF_BYTES].lstrip().lower()
-    for mark, what in _NO_TABLES:
-        if start.startswith(mark):
-            raise InputError(f"{name}, line 1: this is {what}, not CSV: {_snippet([_printable(head)])}")
-    if b"\0" in start and not wide:
-        raise InputError(
-            f"{name}, line 1: holds NUL bytes, so it is no text in the declared encoding:"
-            f" {_snippet([_printable(head)])}"
-        )
-
-
-class _Text:
-    """The rows of a segment as the parser gives them, with where it is, and whether it is done at the end."""
-
-    def __init__(self, spec: InputSpec, segment: Segment, pieces: Iterable[bytes], name: str) -> None:
-        head, stream = with_head(pieces, max(HEAD_BYTES, SNIFF_BYTES))
-        declared, mark = settle(segment.source.facts.encoding or spec.encoding or "utf-8", head)
-        if segment.start == 0:
-            refuse_other_formats(head, name, wide=declared.unit > 1)
-        raw = io.BufferedReader(_Raw(stream, mark if segment.start == 0 else 0), _BUFFER_BYTES)
-        text = io.TextIOWrapper(raw, declared.codec, spec.errors, newline="")
-        # The limit on one field (128 KiB) is the process's; a runner has no other use for it.
-        csv.field_size_limit(sys.maxsize)
-        self._parser = csv.reader(itertools.chain(text, self._end()), **_dialect(spec))
-        self._name, self._segment = name, segment
-        self._mark = f"\0{spec.delimiter}\0"
-        self._ended = False
-        self._before = 0  # lines before the row at hand
-        self._rows = self._read()
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return self._rows
-
-    def _read(self) -> Iterator[list[str]]:
-        before = 0
-        try:
-            for row in self._parser:
-                self._before = before
-                if self._ended:
-                    if row != ["\0", "\0"]:
-                        raise InputError(self._unclosed(row))
-                    return
-                yield row
-                before = self._parser.line_num
-        except UnicodeError as error:
-            raise undecodable(f"{self._name}, {self.place()}", error, None) from error
-
-    def place(self) -> str:
-        """Where the row at hand begins."""
-        if self._segment.line is not None:
-            return f"line {self._segment.line + self._before}"
-        return f"line {1 + self._before} of the chunk that was cut at byte {self._segment.start:,}"
-
-    def _end(self) -> Iterator[str]:
-        # Two fields: within open quotes the delimiter is text, and so the row is another one.
-        self._ended = True
-        yield self._mark
-
-    def _unclosed(self, row: list[str]) -> str:
-        row = [*row[:-1], row[-1].removesuffix(self._mark)]
-        if self._segment.whole or self._segment.exact:
-            return (
-                f"{self._name}, {self.place()}: a quote opens a field and nothing closes it: {_snippet(row)};"
-                " if quotes are text here, use quote=None"
-            )
-        return (
-            f"{self._name}, {self.place()}: a quoted field holds a line end where the object was cut: {_snippet(row)};"
-            " leave quoted_newlines=True if quoted fields may hold line ends (and if it was, raise `chunk`), or use"
-            " quote=None if quotes are text here"
-        )
-
-
-class _Raw(io.RawIOBase):
-    """Pieces as a file, the first ``skip`` bytes left out."""
-
-    def __init__(self, pieces: Iterator[bytes], skip: int) -> None:
-        self._pieces = pieces
-        self._rest = memoryview(b"")
-        self._skip = skip
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        while not self._rest:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._rest = memoryview(piece)[self._skip :]
-            self._skip = max(0, self._skip - len(piece))
-        target = memoryview(buffer)
-        size = min(len(target), len(self._rest))
-        target[:size] = self._rest[:size]
-        self._rest = self._rest[size:]
-        return size
-
-
-def _refuse(bad: BadRow) -> None:
-    raise InputError(str(bad))
-
-
-def _shape(spec: InputSpec, names: tuple[str, ...] | None) -> Callable[[list[str]], Any]:
-    """From a row's fields to what the user gets."""
-    if names is None:
-        return lambda row: row
+def _shaped(spec: InputSpec, names: tuple[str, ...], rows: list[list[str]]) -> list[dict[str, str]]:
+    """From rows' fields to what the user gets."""
     chosen = spec.columns or names
     if chosen == names:
-        return lambda row: dict(zip(names, row, strict=True))
+        return [dict(zip(names, row)) for row in rows]  # noqa: B905  known to be equally long; a third faster
     places = [names.index(column) for column in chosen]
-    if len(places) == 1:
-        return lambda row: {chosen[0]: row[places[0]]}
-    pick = itemgetter(*places)
-    return lambda row: dict(zip(chosen, pick(row), strict=True))
-
-
-def _dialect(spec: InputSpec) -> dict[str, Any]:
-    if spec.quote is None:
-        return {"delimiter": spec.delimiter, "quoting": csv.QUOTE_NONE, "quotechar": None}
-    return {"delimiter": spec.delimiter, "quotechar": spec.quote}
-
-
-def _snippet(row: list[str]) -> str:
-    text = ",".join(itertools.islice(row, _SNIPPET_CHARACTERS))
-    return repr(text if len(text) <= _SNIPPET_CHARACTERS else text[:_SNIPPET_CHARACTERS] + "…")
-
-
-def _printable(head: bytes) -> str:
-    return head[: _SNIPPET_CHARACTERS + 1].decode("ascii", "replace")
+    return [{column: row[at] for column, at in zip(chosen, places, strict=True)} for row in rows]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import encodings
 import gzip
+import pkgutil
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 import bellwren
 from bellwren.errors import InputError
+from bellwren.inputs.encodings import ERROR_HANDLERS, byte_of, encoding
 from bellwren.inputs.spec import InputSpec
 
 from .bucket import Bucket, flat, pieces_of, plan, read
@@ -95,7 +98,7 @@ def test_wide_encodings_are_cut_at_code_units_only(
 
 
 @given(
-    text=st.text("ab\n€ä ", max_size=40),
+    text=st.text("ab\n\r\x8e€ä ", max_size=40),
     codec=st.sampled_from(["cp1252", "cp037", "iso8859-15", "shift_jis", "gb18030", "utf-7", "euc_jp", "hz"]),
     newline=st.sampled_from([None, "\n", "a", "ab", " \n"]),
     chunk=st.integers(1, 60),
@@ -107,6 +110,8 @@ def test_other_encodings_give_the_lines_of_the_decoded_text(
     text = data.decode(codec)
     bucket, spec = of(data, chunk=chunk, encoding=codec, newline=newline)
     lines = text.split(newline or "\n")
+    if newline is None:
+        lines = [line.removesuffix("\r") for line in lines[:-1]] + lines[-1:]
     assert flat(read(bucket, spec)) == (lines if lines[-1] else lines[:-1])
 
 
@@ -236,3 +241,17 @@ def test_books_give_their_lines_at_every_chunk_size(shared_data: Path, chunk: in
         for _, data in sorted(objects.items())
         for line in single_pass(data.removeprefix(b"\xef\xbb\xbf"))
     ]
+
+
+def test_every_encoding_that_can_be_cut_has_one_byte_for_each_line_end() -> None:
+    names = {name.name for name in pkgutil.iter_modules(encodings.__path__)} - {"aliases", "mbcs", "oem"}
+    seen = 0
+    for name in names:
+        try:
+            known = encoding(name)
+        except LookupError:
+            continue
+        if known.cuttable and known.unit == 1:
+            seen += 1
+            assert all(byte_of(known, end, errors) for end in "\r\n" for errors in ERROR_HANDLERS)
+    assert seen > 60
