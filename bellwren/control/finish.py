@@ -164,11 +164,10 @@ def _write_failures(ending: Ending, jobs: Store) -> None:
 def _final_status(ending: Ending, found: Document | None, jobs: Store) -> Document:
     document = found or status.initial(ending.job_id, kind=None, algorithm=None, name=None)
     last = list(ending.stages.values())[-1:]
-    shown = [{**one, "traceback": one["traceback"][-_TRACEBACK_IN_STATUS:]} for one in ending.failures]
     document |= {
         "status": ending.outcome,
         "finished_at": status.now(),
-        "failures": shown[:FAILURES_IN_STATUS],
+        "failures": [_shown(failure) for failure in ending.failures[:FAILURES_IN_STATUS]],
         "failed": ending.failed,
         "error": ending.error,
     }
@@ -179,6 +178,12 @@ def _final_status(ending: Ending, found: Document | None, jobs: Store) -> Docume
         document["parts"] = last[0].tasks if last else 0
         document["format"] = ending.spec["output"]["format"]
     return document
+
+
+def _shown(failure: Document) -> Document:
+    """As it stands in the status: the whole of it is in ``errors/``."""
+    told = {name: value for name, value in failure.items() if name != "exception"}
+    return {**told, "traceback": failure["traceback"][-_TRACEBACK_IN_STATUS:]}
 
 
 def _publish(record: Document, deployment: Deployment) -> None:

@@ -127,6 +127,8 @@ class Attempt:
         done.consumed += answer.get("consumed", 0)
         done.count += answer.get("count", 0)
         failures = answer.get("failures", ())
+        for further in failures if done.failures else failures[1:]:
+            further.pop("exception", None)  # one is enough: the job's error is its first failure
         done.failed += len(failures)
         done.failures += failures[: MAX_REPORTED_FAILURES - len(done.failures)]
 

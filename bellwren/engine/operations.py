@@ -6,6 +6,7 @@ that a runner's death costs one position and the next runner goes on behind what
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,13 +15,16 @@ from typing import Any
 from bellwren.algorithms.functions import Functions
 from bellwren.engine import shuffle
 from bellwren.engine.calls import Caller
-from bellwren.engine.channel import Channel
+from bellwren.engine.channel import Channel, Paused
 from bellwren.engine.stage import Stage
 from bellwren.errors import TaskFailure
 from bellwren.framing import Frame, Kind, read_span
 from bellwren.parts import Format, encode_result
 from bellwren.payload.codecs import Codec, decode
 from bellwren.payload.failure import decode_failure, failure_frame
+
+_EXCEPTION_LIMIT_BYTES = 1 << 16
+"""A larger exception stays in the result part; what is reported goes through documents that people read."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,11 @@ class Task:
         """Index in the whole input of the task's first position; 0 where only its own is known."""
         return int(self.head.get("first", 0))
 
+    @property
+    def base(self) -> memoryview:
+        """The shuffle object of the positions before ``start``, if an earlier worker had got that far."""
+        return self.body[len(self.body) - self.head.get("base", 0) :]
+
     def inputs(self) -> Iterator[Callable[[], Any]]:
         """For each item or record, in order, a function that gives it: an item may fail to load."""
         if self.head["kind"] == "items":
@@ -92,29 +101,36 @@ def run_map(task: Task, functions: Functions, channel: Channel) -> None:
 def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
     """Map each record to pairs, group them by key, and write the groups side by side by partition.
 
-    Nothing leaves before the end, so after a loss the whole task runs again, without the record that caused it.
+    Nothing leaves before the end, so after a loss the whole task runs again, without the record that caused it. Where
+    it has to pause, the object of what there is goes out, and the next runner builds on it.
     """
     assert functions.map is not None
     groups = shuffle.Grouper(functions.combine)
     failures: list[dict[str, Any]] = []
+    before = groups.load(task.base, task.stage.partitions) if task.base else {"failures": []}
+    end: dict[str, Any] = {}
     count = 0
-    if functions.count_text and task.head.get("plain_text"):
-        from bellwren.engine import records  # noqa: PLC0415  as above
-
+    if functions.count_text and task.head.get("plain_text") and not task.base:
         channel.at(0)
         for text in records.plain_texts(task.head, task.body):
             groups.add_totals(functions.count_text(text))
             count += records.line_count(text)
     else:
         into_groups = _grouping(functions.map, groups)
-        for position, read in enumerate(task.inputs()):
-            channel.at(position)
-            made = task.call(into_groups, read, position)
-            if made.kind is Kind.FAILURE:
-                failures.append(_told(made))
-            count += 1
-    body = groups.object(task.stage.partitions, {"items": count, "failures": failures})
-    channel.done({"shuffled": True, "consumed": count, "count": count, "failures": failures}, body)
+        try:
+            for position, read in enumerate(task.inputs()):
+                if position < task.start:
+                    continue
+                channel.at(position)
+                made = task.call(into_groups, read, position)
+                if made.kind is Kind.FAILURE:
+                    failures.append(_told(made))
+                count += 1
+        except Paused as paused:
+            end = {"paused": paused.position}
+    note = {"items": task.start + count, "failures": before["failures"] + failures}
+    body = groups.object(task.stage.partitions, note)
+    channel.done({"shuffled": True, "consumed": count, "count": count, "failures": failures, **end}, body)
 
 
 def run_reduce(task: Task, functions: Functions, channel: Channel) -> None:
@@ -168,8 +184,12 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _told(made: Frame) -> dict[str, Any]:
-    return decode_failure(made.data)[0].as_dict()
+def _told(made: Frame, *, whole: bool = True) -> dict[str, Any]:
+    """A failure as it is reported; ``whole``: with the exception itself, for the client to raise again."""
+    failure, exception = decode_failure(made.data)
+    if not whole or len(exception) > _EXCEPTION_LIMIT_BYTES:
+        return failure.as_dict()
+    return {**failure.as_dict(), "exception": base64.b64encode(exception).decode()}
 
 
 def _grouping(function: Callable[[Any], Any], groups: shuffle.Grouper) -> Callable[[Any], None]:
