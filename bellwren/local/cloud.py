@@ -11,6 +11,7 @@ from pathlib import Path
 from bellwren.local import deployment, ports, processes, serving, state, toolchain
 from bellwren.local.access import LocalCloud
 from bellwren.local.errors import LocalCloudError
+from bellwren.local.interrupted import end_interrupted_jobs
 from bellwren.local.settings import DEFAULT_PORT, DEFAULT_STAGE
 from bellwren.local.state import State
 
@@ -148,9 +149,13 @@ def _known(place: Path, port: int | None) -> State | None:
 def _launched(wanted: _Wanted, known: State) -> State:
     port = ports.choose(wanted.port, known.port if known.deployed else None, place=wanted.place)
     wanted.report(f"starting on port {port}")
-    return serving.launch(
+    launched = serving.launch(
         wanted.place, replace(known, checkout=str(wanted.tools.checkout)), port, wanted.owner_pid
     )
+    for stage in known.deployed:
+        for job_id in end_interrupted_jobs(_access(wanted.place, launched), stage):
+            wanted.report(f"ended job {job_id}, which was running when the cloud went down")
+    return launched
 
 
 def _deployed(wanted: _Wanted, known: State) -> LocalCloud:
