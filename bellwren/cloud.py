@@ -6,15 +6,16 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import boto3
-from botocore.exceptions import ClientError
 
 from bellwren import layout, spec
+from bellwren.clients import Access, Clients, LocalAccess, SessionAccess
 from bellwren.deployment import Deployment
-from bellwren.errors import NotDeployed
+from bellwren.errors import NestedJob, NotDeployed
 from bellwren.job import Job
 from bellwren.options import Options
 from bellwren.spec import identity
@@ -23,6 +24,7 @@ from bellwren.store import Store
 _START_LIMIT_BYTES = 200_000
 """An execution's input may be 262,144 bytes; a larger document goes through storage."""
 DEFAULT_STAGE = "dev"
+_PARALLEL = 16
 
 
 def connect(
@@ -38,63 +40,42 @@ def connect(
 
     Raises:
         NotDeployed: if there is no such deployment.
+        NestedJob: within a function that a job runs.
+
+    >>> bellwren.connect()
+    <bellwren.Cloud stage='...' jobs=s3://bellwren-...-jobs-...>
     """
-    access: dict[str, Any] = {}
+    _refuse_within_a_worker()
     if where == "local":
         from bellwren import local  # noqa: PLC0415  the emulator's code is for those who use it
 
-        cloud = local.running()
-        if cloud is None:
+        running = local.running()
+        if running is None:
             raise NotDeployed("no local cloud is running; start it with: bellwren local start")
-        access = {"endpoint_url": cloud.endpoint, "region_name": cloud.region, **cloud.credentials}
-        stage = stage or cloud.stage
+        access: Access = LocalAccess(running)
+        named, stage = stage, stage or running.stage
     elif where is not None:
         raise ValueError(
             f'connect({where!r}): allowed are "local" and nothing, which is the environment\'s account'
         )
-    stage = stage or os.environ.get("BELLWREN_STAGE") or DEFAULT_STAGE
-    clients = _Clients(session or boto3.Session(), access)
-    return Cloud(_deployment(stage, clients), clients)
-
-
-class _Clients:
-    """boto3 clients and stores with one set of credentials."""
-
-    def __init__(self, session: boto3.Session, access: dict[str, Any]) -> None:
-        self._session = session
-        self._access = access
-        self._stores: dict[str, Store] = {}
-
-    def client(self, name: str) -> Any:
-        return self._session.client(name, **self._access)  # type: ignore[call-overload]
-
-    def store(self, bucket: str) -> Store:
-        if bucket not in self._stores:
-            self._stores[bucket] = Store(bucket, **self._store_options())
-        return self._stores[bucket]
-
-    def _store_options(self) -> dict[str, Any]:
-        if self._access:
-            return {
-                "endpoint": self._access["endpoint_url"],
-                "region": self._access["region_name"],
-                "access_key_id": self._access["aws_access_key_id"],
-                "secret_access_key": self._access["aws_secret_access_key"],
-            }
-        from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415  imports boto3 at its top
-
-        # Profiles, SSO and roles are boto3's to resolve; the store asks it for credentials as they run out.
-        region = self._session.region_name
-        options = {"region": region} if region else {}
-        return {"credential_provider": Boto3CredentialProvider(self._session), **options}
+    else:
+        access = SessionAccess(session)
+        named, stage = stage, stage or os.environ.get("BELLWREN_STAGE") or DEFAULT_STAGE
+    arguments = [repr(one) for one in (where,) if one] + ([f"stage={named!r}"] if named else [])
+    clients = Clients(access)
+    return Cloud(_deployment(stage, clients), clients, connect=f"bellwren.connect({', '.join(arguments)})")
 
 
 class Cloud:
-    """One deployed stage."""
+    """One deployed stage; safe to use from many threads."""
 
-    def __init__(self, deployment: Deployment, clients: _Clients) -> None:
+    def __init__(
+        self, deployment: Deployment, clients: Clients, *, connect: str = "bellwren.connect()"
+    ) -> None:
         """Use ``connect``."""
         self.deployment = deployment
+        self.connect = connect
+        """The expression by which another process gets the same connection, for messages."""
         self._clients = clients
         self._states = clients.client("stepfunctions")
         self.jobs_store = clients.store(deployment.jobs_bucket)
@@ -153,39 +134,65 @@ class Cloud:
         return self._run("map_reduce", functions, items, options)
 
     def jobs(self) -> list[Job]:
-        """Every job of the deployment, the latest first."""
-        prefix = layout.JOBS
-        keys = (entry.key for entry in self.jobs_store.list(prefix))
-        ids = {key[len(prefix) :].partition("/")[0] for key in keys if key.endswith("/claim.json")}
-        found = [self.job(job_id) for job_id in ids]
-        return sorted(found, key=lambda job: str(job.status().get("started_at")), reverse=True)
+        """Every job of the deployment, the latest first.
+
+        >>> job = cloud.map(abs, [-1], name="the latest")
+        >>> job.result()
+        [1]
+        >>> cloud.jobs()[0].name
+        'the latest'
+        """
+        folders = self.jobs_store.folders(layout.JOBS)
+        jobs = [Job(self, folder[len(layout.JOBS) : -1]) for folder in folders]
+        with ThreadPoolExecutor(_PARALLEL) as threads:
+            statuses = list(threads.map(Job.status, jobs))
+        begun = [(str(status["started_at"]), job) for status, job in zip(statuses, jobs, strict=True)
+                 if status.get("started_at")]  # fmt: skip
+        return [job for _, job in sorted(begun, key=lambda one: (one[0], one[1].id), reverse=True)]
 
     def job(self, job_id: str) -> Job:
         """Attach to a job, from whatever process started it.
 
         Raises:
             KeyError: if there is no such job.
+
+        >>> job = cloud.map(str.upper, ["a"])
+        >>> cloud.job(job.id).result()
+        ['A']
         """
-        if self.jobs_store.head(layout.claim(job_id)) is None:
+        if self.jobs_store.head(layout.claim(job_id)) is None and self.execution(job_id) is None:
             raise KeyError(
                 f"there is no job {job_id!r} in stage {self.deployment.stage!r}; cloud.jobs() lists them"
             )
         return Job(self, job_id)
 
+    def execution(self, job_id: str) -> dict[str, Any] | None:
+        """What Step Functions says of the job's execution: ``executionArn``, ``status``, ``error``, ``cause``."""
+        try:
+            found: dict[str, Any] = self._states.describe_execution(executionArn=self._execution_of(job_id))
+        except self._states.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] in ("ExecutionDoesNotExist", "InvalidArn"):
+                return None
+            raise
+        return found
+
     def stop_execution(self, job_id: str) -> bool:
         """Stop the job's execution; False if it had ended."""
-        claim = self.jobs_store.find_json(layout.claim(job_id))
-        if claim is None:
+        execution = self.execution(job_id)
+        if execution is None or execution["status"] != "RUNNING":
             return False
-        try:
-            self._states.stop_execution(
-                executionArn=claim["execution"], error="Bellwren.Cancelled", cause="cancelled"
-            )
-        except (self._states.exceptions.ExecutionDoesNotExist, ClientError) as error:
-            if "not running" in str(error).lower() or "DoesNotExist" in str(error):
-                return False
-            raise
+        self._states.stop_execution(
+            executionArn=execution["executionArn"], error="Bellwren.Cancelled", cause="cancelled"
+        )
         return True
+
+    def _execution_of(self, job_id: str) -> str:
+        """ARN of the job's execution: as its claim says, or by the name under which this client starts it."""
+        claim = self.jobs_store.find_json(layout.claim(job_id))
+        if claim is not None:
+            return str(claim["execution"])
+        machine = self.deployment.state_machine_arn
+        return f"{machine.replace(':stateMachine:', ':execution:')}:{job_id}"
 
     def _run(
         self,
@@ -194,9 +201,10 @@ class Cloud:
         items: Any,
         given: Mapping[str, Any],
     ) -> Job:
-        from bellwren.submission import make_document  # noqa: PLC0415  cloudpickle, for those who ship functions
+        from bellwren.submission import check_python, make_document  # noqa: PLC0415  cloudpickle
 
         options = Options.of(given)
+        check_python(self.deployment)
         document = make_document(kind, functions, items, options, self)
         return self._start(spec.from_dict(document), progress=options.progress)
 
@@ -212,10 +220,19 @@ class Cloud:
         self._states.start_execution(
             stateMachineArn=self.deployment.state_machine_arn, name=job_id, input=start
         )
-        return Job(self, job_id, progress=progress)
+        return Job(self, job_id, name=checked.name, progress=progress)
 
 
-def _deployment(stage: str, clients: _Clients) -> Deployment:
+def _refuse_within_a_worker() -> None:
+    """A job that waits for another holds a worker that the other may need, so it may wait for ever."""
+    if os.environ.get("BELLWREN_JOBS_BUCKET") and os.environ.get("AWS_LAMBDA_FUNCTION_NAME"):
+        raise NestedJob(
+            "this function runs in a job, and a job cannot be started from inside another job; return the items of "
+            "the next job, and start that by cloud.map(function, job)"
+        )
+
+
+def _deployment(stage: str, clients: Clients) -> Deployment:
     parameters = clients.client("ssm")
     name = layout.deployment_parameter(stage)
     with contextlib.suppress(parameters.exceptions.ParameterNotFound):

@@ -59,6 +59,10 @@ class JobFailed(BellwrenError):
     """The job ended without a result for a reason that is not one task's exception."""
 
 
+class NestedJob(BellwrenError):
+    """A job cannot be started from within a function that a job runs."""
+
+
 class JobCancelled(BellwrenError):
     """The job was cancelled."""
 

@@ -6,16 +6,23 @@ does not depend on anybody watching.
 
 from __future__ import annotations
 
+import base64
+import os
+import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bellwren import layout
 from bellwren.control.status import FINAL
-from bellwren.errors import Fault as _Fault
-from bellwren.errors import JobCancelled, JobFailed, SpecError, TaskError, TaskFailure
+from bellwren.display import Failures, job_table
+from bellwren.errors import BellwrenError, Fault, JobCancelled, JobFailed, SpecError, TaskError, TaskFailure
+from bellwren.following import Following
+from bellwren.payload.exceptions import rebuild_exception
 from bellwren.progress import watch
-from bellwren.results import Results
+from bellwren.results import Arrivals, Results
 from bellwren.store import as_json
 
 if TYPE_CHECKING:
@@ -23,60 +30,73 @@ if TYPE_CHECKING:
 
 _FIRST_POLL_S = 0.05
 _LAST_POLL_S = 1.0
-_CANCEL_WAIT_S = 10.0
+_CANCEL_WAIT_S = 8.0
+_QUIET_S = 4.0
+"""Workers look every two seconds whether they are to stop; so long after the last one was heard, none is running."""
+_PARALLEL = 16
 
 
 class Job:
-    """One job of a deployment, running or ended."""
+    """One job of a deployment, running or ended.
 
-    def __init__(self, cloud: Cloud, job_id: str, *, progress: bool = True) -> None:
+    >>> job = cloud.map(lambda x: x * x, range(5))
+    >>> job.result()
+    [0, 1, 4, 9, 16]
+    >>> job.status()["status"], job.done(), job.failures(), job.exception()
+    ('SUCCEEDED', True, [], None)
+    """
+
+    def __init__(self, cloud: Cloud, job_id: str, *, name: str = "", progress: bool = True) -> None:
         """Attach to a job; ``cloud.job(id)`` checks that there is one."""
         self._cloud = cloud
         self._store = cloud.jobs_store
         self._progress = progress
-        self._status: dict[str, Any] | None = None
+        self._following = Following(cloud, job_id, name)
         self.id = job_id
 
     def __repr__(self) -> str:
         return f"<bellwren.Job {self.id} {self.status()['status']}>"
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows the job."""
+        status = self.status()
+        return job_table(status, self.failures() if status["status"] in FINAL else [])
+
     @property
     def name(self) -> str:
         """What its submitter called it."""
-        return str(self.status()["name"])
+        return str(self.status().get("name") or "")
 
     def status(self) -> dict[str, Any]:
-        """The job's ``status.json`` as it is now."""
-        if self._status is None or self._status["status"] not in FINAL:
-            found = self._store.find_json(layout.status(self.id))
-            # Between the start of the execution and its first state there is nothing to read yet.
-            self._status = found or {
-                "job_id": self.id,
-                "name": "",
-                "status": "QUEUED",
-                "progress": {"done": 0},
-            }
-        return self._status
+        """The job's ``status.json`` as it is now: ``status``, ``progress``, ``failures``, ``error`` and more."""
+        return self._following.status()
 
     def done(self) -> bool:
         """Whether the job has ended, one way or another."""
         return self.status()["status"] in FINAL
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the job has ended, at most ``timeout`` seconds; returns whether it has."""
+        """Wait until the job has ended, at most ``timeout`` seconds; returns whether it has. Works in any thread.
+
+        Ctrl-C ends the waiting and not the job, and says how to go on.
+        """
         until = None if timeout is None else time.monotonic() + timeout
         pause = _FIRST_POLL_S
-        with watch(self.id, enabled=self._progress) as show:
-            while True:
-                status = self.status()
-                show(status)
-                if status["status"] in FINAL:
-                    return True
-                left = pause if until is None else min(pause, until - time.monotonic())
-                if left <= 0:
-                    return False
-                time.sleep(left)
-                pause = min(pause * 1.2, _LAST_POLL_S)
+        try:
+            with watch(self.id, enabled=self._progress) as show:
+                while True:
+                    status = self.status()
+                    show(status)
+                    if status["status"] in FINAL:
+                        return True
+                    left = pause if until is None else min(pause, until - time.monotonic())
+                    if left <= 0:
+                        return False
+                    time.sleep(left)
+                    pause = min(pause * 1.2, _LAST_POLL_S)
+        except KeyboardInterrupt:
+            print(f"\njob {self.id} was not cancelled and {self._way_back()}", file=sys.stderr)
+            raise
 
     def result(self, timeout: float | None = None) -> Any:
         """The result: a list in item order for ``map``, a dict for ``map_reduce``.
@@ -87,44 +107,59 @@ class Job:
             JobFailed: if the job could not run; the message says why.
             JobCancelled: if it was cancelled.
             SpecError: if its document was refused.
+
+        >>> cloud.map(lambda x: 1 / x, [1, 0]).result()
+        Traceback (most recent call last):
+        ...
+        bellwren.errors.TaskError: item 1 failed with ZeroDivisionError: division by zero
+        ...
         """
-        if not self.wait(timeout):
-            raise TimeoutError(
-                f"job {self.id} has not ended after {timeout:g} s; it goes on: "
-                f"bellwren.connect().job({self.id!r}) attaches to it again, and .cancel() ends it"
-            )
-        if error := self.exception():
+        if error := self.exception(timeout):
             raise error from error.__cause__
         return self._results().collect()
 
     def iter_results(self) -> Iterator[tuple[int, Any]]:
-        """Results as they finish, as ``(index, value)``; for ``map_reduce`` ``index`` counts keys.
+        """Results as they finish, as ``(index, value)``; for ``map_reduce`` the value is ``(key, value)``.
 
-        Raises as ``result`` at the end of what there is.
+        A failed item that the job tolerates comes as its ``TaskFailure``. Raises as ``result``, after what there is.
+
+        >>> sorted(cloud.map(str.upper, ["a", "b"]).iter_results())
+        [(0, 'A'), (1, 'B')]
         """
-        seen: set[int] = set()
+        arrivals = Arrivals()
         pause = _FIRST_POLL_S
         while True:
             ended = self.done()
-            fresh = self._results().parts_there() - seen
-            for part in sorted(fresh):
-                yield from self._results().numbered(part)
-            seen |= fresh
+            came = False
+            for index, value in arrivals.fresh(self._results()):
+                came = True
+                yield index, value
             if ended:
                 break
-            pause = _FIRST_POLL_S if fresh else min(pause * 1.2, _LAST_POLL_S)
+            pause = _FIRST_POLL_S if came else min(pause * 1.2, _LAST_POLL_S)
             time.sleep(pause)
         if error := self.exception():
             raise error from error.__cause__
 
     def failures(self) -> list[TaskFailure]:
-        """The items that failed, in item order (of a job with very many, the first thousand)."""
-        keys = [entry.key for entry in self._store.list(layout.errors(self.id))]
-        return [TaskFailure(**self._store.get_json(key)) for key in keys]
+        """The items that failed, in item order (of a job with very many, the first thousand).
 
-    def exception(self) -> Exception | None:
-        """The error that ``result`` would raise, or None; waits for the end as ``result`` does."""
+        >>> [(one.index, one.type) for one in cloud.map(int, ["1", "x"], tolerate=0.5).failures()]
+        [(1, 'ValueError')]
+        """
         self.wait()
+        keys = [entry.key for entry in self._store.list(layout.errors(self.id))]
+        with ThreadPoolExecutor(_PARALLEL) as threads:
+            return Failures(_failure(found) for found in threads.map(self._store.get_json, keys))
+
+    def exception(self, timeout: float | None = None) -> Exception | None:
+        """The error that ``result`` would raise, or None; waits for the end as ``result`` does.
+
+        Raises:
+            TimeoutError: if the job has not ended after ``timeout`` seconds; it goes on.
+        """
+        if not self.wait(timeout):
+            raise TimeoutError(f"job {self.id} has not ended after {timeout:g} s and {self._way_back()}")
         status = self.status()
         error = status.get("error") or {}
         if status["status"] == "SUCCEEDED":
@@ -132,12 +167,9 @@ class Job:
         if status["status"] == "CANCELLED":
             return JobCancelled(f"job {self.id} was cancelled")
         if status["status"] == "REJECTED":
-            return SpecError([_Fault(**fault) for fault in error["faults"]])
+            return SpecError([Fault(**fault) for fault in error["faults"]])
         if error.get("type") == "TaskError" and status["failures"]:
-            failure = TaskFailure(**status["failures"][0])
-            raised = TaskError(failure, failed=status["failed"])
-            raised.__cause__ = self._results().exception_of(failure)
-            return raised
+            return self._task_error(status)
         details = f"\n{error['traceback']}" if error.get("traceback") else ""
         return JobFailed(f"job {self.id} failed: {error.get('type')}: {error.get('message')}{details}")
 
@@ -152,19 +184,33 @@ class Job:
         self._store.put(layout.cancel(self.id), as_json({"at": time.time()}))
         stopped = self._cloud.stop_execution(self.id)
         until = time.monotonic() + _CANCEL_WAIT_S
-        while not self.done() and time.monotonic() < until:
+        workers = self._wait_for_workers(until)
+        while self._following.status(doubt_s=1.0, grace_s=2.0)["status"] not in FINAL:
+            if time.monotonic() >= until:
+                break
             time.sleep(_FIRST_POLL_S * 4)
         what = "its execution was stopped" if stopped else "its execution had ended"
-        return f"job {self.id} is {self.status()['status']}: {what}, and its workers were told to stop"
+        return f"job {self.id} is {self.status()['status']}: {what}{workers}"
 
     def logs(self) -> dict[int, str]:
-        """What user code printed, by task; long output is cut in the middle, and bytes that are no text replaced."""
+        """What user code printed, by task; long output is cut in the middle, and bytes that are no text replaced.
+
+        A task is a group of neighbouring items. What a task printed is there when the task has ended.
+
+        >>> job = cloud.map(print, ["hello"])
+        >>> job.wait()
+        True
+        >>> job.logs()
+        {0: 'hello\\n'}
+        """
         prefix = layout.logs(self.id)
+        keys = [entry.key for entry in self._store.list(prefix)]
         texts: dict[int, str] = {}
-        for entry in self._store.list(prefix):
-            task = int(entry.key.rpartition("-")[2].removesuffix(".txt"))
-            texts[task] = texts.get(task, "") + self._store.get(entry.key).decode("utf-8", "replace")
-        return texts
+        with ThreadPoolExecutor(_PARALLEL) as threads:
+            for key, data in zip(keys, threads.map(self._store.get, keys), strict=True):
+                task = int(key.rpartition("-")[2].removesuffix(".txt"))
+                texts[task] = texts.get(task, "") + data.decode("utf-8", "replace")
+        return dict(sorted(texts.items()))
 
     @property
     def forecast(self) -> dict[str, Any] | None:
@@ -184,6 +230,59 @@ class Job:
         cost = self.status().get("cost_usd")
         return None if cost is None else float(cost)
 
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page that explains the job, an HTML file, and return its path.
+
+        Raises:
+            BellwrenError: if the job has none: it has not ended, or could not start.
+        """
+        page = self._store.find(layout.report(self.id))
+        if page is None:
+            raise BellwrenError(
+                f"job {self.id}, which is {self.status()['status']}, has no report; a job gets it when it ends"
+            )
+        target = Path(path)
+        target.write_bytes(page)
+        return target
+
+    def _way_back(self) -> str:
+        """How to go on with a job that goes on."""
+        connect = self._cloud.connect
+        return (
+            f"goes on: {connect}.job({self.id!r}) attaches to it again, in any process; .cancel() of that, or "
+            f"`bellwren cancel {self.id}`, ends it"
+        )
+
+    def _task_error(self, status: dict[str, Any]) -> TaskError:
+        told = status["failures"][0]
+        told = self._store.find_json(layout.error(self.id, told["index"])) or told
+        failure = _failure(told)
+        raised = TaskError(failure, failed=status["failed"])
+        encoded = told.get("exception")
+        raised.__cause__ = (
+            rebuild_exception(base64.b64decode(encoded)) if encoded else self._results().exception_of(failure)
+        )
+        return raised
+
+    def _wait_for_workers(self, until: float) -> str:
+        """Wait until the running workers say that they have stopped; what they said, in words."""
+        plan = self._store.find_json(layout.plan(self.id)) or {}
+        launched = plan.get("launched")
+        if not plan.get("stage") or not launched:
+            return ""
+        prefix = f"{layout.worker_reports(self.id, plan['stage'])}{plan['round']}-"
+        ended, heard_at = 0, time.monotonic()
+        while ended < launched and time.monotonic() < min(until, heard_at + _QUIET_S):
+            time.sleep(_FIRST_POLL_S * 4)
+            found = sum(1 for _ in self._store.list(prefix))
+            if found > ended:
+                ended, heard_at = found, time.monotonic()
+        return f", and {ended} of its {launched} worker(s) said that they stopped" if ended else ""
+
     def _results(self) -> Results:
         plan = self._store.find_json(layout.plan(self.id))
         return Results(self._store, self._cloud.store, self.id, plan)
+
+
+def _failure(document: dict[str, Any]) -> TaskFailure:
+    return TaskFailure(**{name: document[name] for name in ("index", "type", "message", "traceback", "item")})

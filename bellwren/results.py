@@ -1,18 +1,20 @@
-"""Read a job's results back from its parts."""
+"""Read a job's results back from its parts, whole or as they appear."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import accumulate
+from dataclasses import replace
 from typing import Any
 
-from bellwren import layout
+from bellwren import framing, layout
 from bellwren.engine.commit import done_tasks, output_bucket, output_key
 from bellwren.engine.stage import Stage
 from bellwren.errors import TaskFailure
-from bellwren.parts import failure_frames, read_part
-from bellwren.payload.outcome import rebuild
+from bellwren.framing import Frame, Kind
+from bellwren.parts import read_part
+from bellwren.payload.failure import decode_failure
+from bellwren.payload.outcome import rebuild, value_of
 from bellwren.store import Store
 
 _PARALLEL = 16
@@ -29,61 +31,125 @@ class Results:
         self._pairs = (plan or {}).get("kind") == "map_reduce"
         last = (plan or {}).get("order", [None])[-1]
         document = (plan or {}).get("stages", {}).get(last)
-        self._stage = Stage.from_dict(document) if document else None
-        if self._stage:
-            self._store = store(output_bucket(self._stage, jobs.bucket))
+        self.stage = Stage.from_dict(document) if document else None
+        """The stage whose outputs are the results; None where the job has not come so far."""
+        if self.stage:
+            self._store = store(output_bucket(self.stage, jobs.bucket))
 
     def collect(self) -> Any:
         """Everything: a list in item order, or a dict of the keys of a reduce."""
         values = list(self._all())
         if self._pairs:
-            return dict(_pair(value) for value in values if not isinstance(value, TaskFailure))
+            return dict(value for value in values if not isinstance(value, TaskFailure))
         return values
 
     def parts_there(self) -> set[int]:
         """Parts that are there now."""
-        return done_tasks(self._store, self._job_id, self._stage) if self._stage else set()
+        return done_tasks(self._store, self._job_id, self.stage) if self.stage else set()
 
-    def numbered(self, part: int) -> Iterator[tuple[int, Any]]:
-        """Results of one part with their index in the whole result."""
-        first = self._firsts()[part]
-        for offset, value in enumerate(self._read(part)):
-            yield first + offset, value
+    def values(self, part: int, first: int) -> list[Any]:
+        """The results of one part; the first of them has the index ``first`` in the whole result."""
+        return self._decoded(part, self._read(part), first)
+
+    def frames(self, part: int) -> Iterator[Frame]:
+        """The results of one part of format ``pickle``, as they were written."""
+        return framing.read_frames([self._read(part)], name=self._name(part))
+
+    def firsts(self) -> Sequence[int] | None:
+        """Index of the first result of each part; None where that is known only by reading the parts before it."""
+        if self.stage is None or self.stage.input["kind"] != "items" or self._is_builtin:
+            return None  # a built-in algorithm may give any number of results for an item
+        table = self._jobs.get_json(layout.tasks(self._job_id, self.stage.name))
+        return [task[0] for task in table["items"]]
 
     def exception_of(self, failure: TaskFailure) -> BaseException | None:
-        """The user's own exception of a failed item, if it can be rebuilt."""
-        if self._stage is None or self._stage.output is None:
+        """The user's own exception of a failed item, if it is among the results and can be rebuilt."""
+        if self.stage is None or self._format != "pickle":
             return None
         for part in sorted(self.parts_there()):
-            data = self._store.get(output_key(self._job_id, self._stage, part))
-            for encoded in failure_frames(self._stage.output.format, data):
-                found, exception = rebuild(encoded)
-                if (found.type, found.message) == (failure.type, failure.message):
-                    return exception
+            for frame in self.frames(part):
+                if frame.kind is Kind.FAILURE:
+                    found, exception = rebuild(frame.data)
+                    if (found.type, found.message) == (failure.type, failure.message):
+                        return exception
         return None
 
+    @property
+    def _is_builtin(self) -> bool:
+        assert self.stage is not None
+        return any("builtin" in reference for reference in self.stage.functions.values())
+
+    @property
+    def _format(self) -> Any:
+        assert self.stage is not None
+        assert self.stage.output is not None
+        return self.stage.output.format
+
     def _all(self) -> Iterator[Any]:
-        if self._stage is None:
+        if self.stage is None:
             return
+        first = 0
         with ThreadPoolExecutor(_PARALLEL) as threads:
-            for part in threads.map(self._read, range(self._stage.tasks)):
-                yield from part
+            # Parts are fetched side by side, and unpickled one after the other: that is Python's own work.
+            for part, data in enumerate(threads.map(self._read, range(self.stage.tasks))):
+                values = self._decoded(part, data, first)
+                first += len(values)
+                yield from values
 
-    def _read(self, part: int) -> list[Any]:
-        assert self._stage is not None
-        assert self._stage.output is not None
-        data = self._store.get(output_key(self._job_id, self._stage, part))
-        return list(read_part(self._stage.output.format, data))
+    def _decoded(self, part: int, data: bytes, first: int) -> list[Any]:
+        if self._format == "pickle":
+            frames = framing.read_frames([data], name=self._name(part))
+            return [_value(frame, index) for index, frame in enumerate(frames, first)]
+        found = enumerate(read_part(self._format, data, name=self._name(part)), first)
+        return [self._from_json(value, index) for index, value in found]
 
-    def _firsts(self) -> list[int]:
-        """Index of the first result of each part."""
-        assert self._stage is not None
-        if self._stage.input["kind"] == "items":
-            table = self._jobs.get_json(layout.tasks(self._job_id, self._stage.name))
-            return [task[0] for task in table["items"]]
-        counts = [len(self._read(part)) for part in range(self._stage.tasks)]
-        return [0, *accumulate(counts)]
+    def _from_json(self, value: Any, index: int) -> Any:
+        if isinstance(value, TaskFailure):
+            return replace(value, index=index)
+        return (_key(value["key"]), value["value"]) if self._pairs else value
+
+    def _read(self, part: int) -> bytes:
+        assert self.stage is not None
+        return self._store.get(output_key(self._job_id, self.stage, part))
+
+    def _name(self, part: int) -> str:
+        assert self.stage is not None
+        return f"s3://{self._store.bucket}/{output_key(self._job_id, self.stage, part)}"
 
 
-def _pair(value: Any) -> tuple[Any, Any]:
-    return (value["key"], value["value"]) if isinstance(value, dict) else tuple(value)
+def _value(frame: Frame, index: int) -> Any:
+    if frame.kind is Kind.FAILURE:
+        # A task over records knows only its own positions.
+        return replace(decode_failure(frame.data)[0], index=index)
+    return value_of(frame, index=index)
+
+
+def _key(key: Any) -> Any:
+    """A key as it was before JSON made an array of a tuple."""
+    return tuple(map(_key, key)) if isinstance(key, list) else key
+
+
+class Arrivals:
+    """The results of a job as they appear, each once, with its index in the whole result."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self._next = 0
+
+    def fresh(self, results: Results) -> Iterator[tuple[int, Any]]:
+        """What has appeared since the last call.
+
+        Where an index depends on how many results earlier parts hold, a part waits for those before it.
+        """
+        there = results.parts_there() - self._seen
+        firsts = results.firsts() if there else None
+        if firsts is not None:
+            for part in sorted(there):
+                self._seen.add(part)
+                yield from enumerate(results.values(part, firsts[part]), firsts[part])
+            return
+        while (part := len(self._seen)) in there:
+            values = results.values(part, self._next)
+            first, self._next = self._next, self._next + len(values)
+            self._seen.add(part)
+            yield from enumerate(values, first)

@@ -182,6 +182,11 @@ class Store:
             (entry for entry in entries if entry.key.startswith(prefix)), key=lambda entry: entry.key
         )
 
+    def folders(self, prefix: str) -> Iterator[str]:
+        """Prefixes of the next level below ``prefix``, which ends in a slash, as this does; not what is in them."""
+        found = obstore.list_with_delimiter(self._s3, prefix)
+        yield from (f"{name}/" for name in found["common_prefixes"])
+
     # -- documents ------------------------------------------------------------------------------------------------
 
     def find_json(self, key: str) -> Any | None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bellwren import layout
+from bellwren.deployment import Deployment
+from bellwren.errors import VersionMismatch
 from bellwren.inputs.spec import InputSpec
 from bellwren.options import Options
 from bellwren.payload.items import Items, write_items
@@ -84,3 +86,17 @@ def _upload_items(items: Items, payload: Payload, jobs: Store) -> dict[str, Any]
 def _label(name: str) -> str:
     """A function's name as the label under which its runs are measured."""
     return _LABEL.sub("-", name).strip("-._")[:64] or "function"
+
+
+def check_python(deployment: Deployment) -> None:
+    """Refuse a client whose Python the workers do not run, before anything is packed.
+
+    Raises:
+        VersionMismatch: naming both.
+    """
+    here = python_minor()
+    if deployment.python and deployment.python != here:
+        raise VersionMismatch(
+            f"this is Python {here}, the workers of stage {deployment.stage!r} run Python {deployment.python}, and "
+            f"functions travel as byte code; run this with Python {deployment.python}, or deploy from Python {here}"
+        )
