@@ -50,8 +50,8 @@ def origin_of_file(name: str, file: str) -> Origin:
         return Origin.BELLWREN
     if file in ("built-in", "frozen") or name in sys.builtin_module_names or _is_standard(path):
         return Origin.STANDARD
-    package = path.parents[name.count(".") + (path.stem == "__init__")]
-    if _in_site_packages(path) or _in_target_folder(top, package):
+    depth = name.count(".") + (path.stem == "__init__")
+    if _in_site_packages(path) or _in_target_folder(top, path.parents[min(depth, len(path.parents) - 1)]):
         return Origin.INSTALLED
     if file.endswith(tuple(EXTENSION_SUFFIXES)):
         return Origin.OWN_BINARY

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import AsyncGeneratorType, CoroutineType, GeneratorType, TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from bellwren.errors import PayloadError, TaskError, TaskFailure
 from bellwren.framing import Frame, Kind
@@ -17,6 +17,7 @@ from bellwren.payload import lines, seeding
 from bellwren.payload.codecs import Codec, decode
 from bellwren.payload.exceptions import encode_exception, kinds, rebuild_exception
 from bellwren.payload.failure import decode_failure, failure_frame
+from bellwren.payload.fresh import Function
 from bellwren.payload.results import result_frame
 from bellwren.payload.text import TRACEBACK_LIMIT, clip, message_of, short_repr
 
@@ -24,15 +25,8 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _UNREAD = object()
 
 
-class TaskFunction(Protocol):
-    """What `unpack.load` gives."""
-
-    def for_task(self) -> Callable[[Any], Any]:
-        """The callable for the next task."""
-
-
 def run(
-    function: TaskFunction,
+    function: Function | Callable[[Any], Any],
     item: Frame,
     *,
     job_id: str,
@@ -42,6 +36,8 @@ def run(
 ) -> Frame:
     """Run the function on one item and give its VALUE, NONE or FAILURE frame.
 
+    ``function`` is what `unpack.load` gave, or any callable that is used as it is for every item.
+
     Seeds the random generators for the item (`seeding.seed`), loads the item, calls, finishes what the call left
     to do (a generator's list, a coroutine's value), and encodes the result. An item that is the failure of
     an earlier job's item is a `TaskFailure`, as in that job's results. Raises nothing of the user's.
@@ -50,7 +46,8 @@ def run(
     try:
         seeding.seed(job_id, index)
         value = decode_failure(item.data)[0] if item.kind is Kind.FAILURE else decode(item, item_codec)
-        return result_frame(finish(function.for_task()(value)), codec, index=index)
+        call = function.for_task() if isinstance(function, Function) else function
+        return result_frame(finish(call(value)), codec, index=index)
     except BaseException as error:  # noqa: BLE001 - see the module's docstring
         return failed(error, index=index, item=None if value is _UNREAD else short_repr(value))
 

@@ -48,7 +48,7 @@ def changed(source: Source, needs: Needs) -> bytes:
     bound = dict(_bindings(tree.body, source.package))
     star = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in tree.body)
     values: dict[str, Any] = {}
-    for name, value in vars(source.module).items():
+    for name, value in list(vars(source.module).items()):
         if name.startswith("__") or isinstance(value, ModuleType):
             continue
         if _is_changed(bound[name], value, source.module) if name in bound else not star:

@@ -50,3 +50,9 @@ def test_a_project_within_a_virtual_environments_folder_is_the_users_own(tmp_pat
     installed = tmp_path / "venv" / "lib" / "python3.11" / "site-packages" / "theirs.py"
     assert origin_of_file("mine", str(project / "mine.py")) is Origin.OWN
     assert origin_of_file("theirs", str(installed)) is Origin.INSTALLED
+
+
+def test_a_name_with_more_dots_than_its_path_has_folders(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("")
+    deep = ".".join("abcdefghijklmnopqrstuvw")
+    assert origin_of_file(deep, str(tmp_path / "x.py")) is Origin.OWN
