@@ -128,6 +128,11 @@ def task_claim(job_id: str, stage: str, round_: int, task: int) -> str:
     return f"{claims(job_id, stage, round_)}{task:06d}"
 
 
+def rest_claim(job_id: str, stage: str, round_: int, task: int, start: int) -> str:
+    """Created by the worker that runs a task's positions from ``start`` on, after its owner has offered them."""
+    return f"{task_claim(job_id, stage, round_, task)}.{start:09d}"
+
+
 def shuffled(job_id: str, stage: str) -> str:
     """Prefix of the shuffle objects that a stage writes, one for each task."""
     return f"{work(job_id)}{stage}/out/"
@@ -143,9 +148,24 @@ def partials(job_id: str, stage: str) -> str:
     return f"{work(job_id)}{stage}/partial/"
 
 
-def partial(job_id: str, stage: str, task: int) -> str:
-    """Where the next round finds what a task had done."""
-    return f"{partials(job_id, stage)}{task:06d}"
+def partial(job_id: str, stage: str, task: int, start: int = 0) -> str:
+    """Results of a task's positions from ``start`` on, as far as somebody got; another goes on behind them."""
+    return f"{partials(job_id, stage)}{task:06d}.{start:09d}"
+
+
+def trails(job_id: str, stage: str) -> str:
+    """Prefix of the notes on tasks that took their worker down, or were cut off at its end."""
+    return f"{work(job_id)}{stage}/trail/"
+
+
+def trail(job_id: str, stage: str, task: int, start: int = 0) -> str:
+    """Which positions of a dangerous task are being tried, and what became of those before."""
+    return f"{trails(job_id, stage)}{task:06d}.{start:09d}"
+
+
+def redone(job_id: str, stage: str, task: int) -> str:
+    """Exists once a task that a resumed job had to do again is done."""
+    return f"{work(job_id)}{stage}/redone/{task:06d}"
 
 
 def fatal(job_id: str) -> str:

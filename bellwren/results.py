@@ -45,7 +45,7 @@ class Results:
 
     def parts_there(self) -> set[int]:
         """Parts that are there now."""
-        return done_tasks(self._store, self._job_id, self.stage) if self.stage else set()
+        return done_tasks(self._store, self._jobs, self._job_id, self.stage) if self.stage else set()
 
     def values(self, part: int, first: int) -> list[Any]:
         """The results of one part; the first of them has the index ``first`` in the whole result."""

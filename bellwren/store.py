@@ -117,6 +117,12 @@ class Store:
         except FileNotFoundError:
             return None
 
+    def get_with_metadata(self, key: str) -> tuple[bytes, dict[str, str]]:
+        """The whole object and what its writer noted beside it. Raises as ``get``."""
+        with _named(self.bucket, key):
+            result = obstore.get(self._s3, key)
+            return bytes(result.bytes()), {str(name): str(value) for name, value in result.attributes.items()}
+
     def find_with_etag(self, key: str) -> tuple[bytes, str] | None:
         """The object and its ETag, for a later ``replace``."""
         try:
@@ -137,16 +143,24 @@ class Store:
 
     def put(self, key: str, data: bytes) -> None:
         """Write the object, whatever was there."""
-        obstore.put(self._s3, key, data)
+        # In one request: a multipart upload whose writer is killed would be left behind.
+        obstore.put(self._s3, key, data, use_multipart=False)
 
-    def create(self, key: str, data: bytes) -> bool:
+    def create(self, key: str, data: bytes, metadata: dict[str, str] | None = None) -> bool:
         """Write the object only if there is none (``If-None-Match: *``); False if there was one.
 
         False does not mean that another writer was first: a response lost on the way makes the retry meet our own
         object. Where that matters the caller puts something of its own into ``data`` and reads it back.
         """
         try:
-            obstore.put(self._s3, key, data, mode="create", use_multipart=False)
+            obstore.put(
+                self._s3,
+                key,
+                data,
+                mode="create",
+                use_multipart=False,
+                attributes=metadata,
+            )
         except (AlreadyExistsError, PreconditionError):
             return False
         return True

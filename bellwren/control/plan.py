@@ -109,7 +109,7 @@ def _advance(job_id: str, jobs: Store, document: Document) -> None:
         document["stage"] = None
         return
     outputs = Store(output_bucket(stage, jobs.bucket))
-    done = len(done_tasks(outputs, job_id, stage))
+    done = len(done_tasks(outputs, jobs, job_id, stage))
     if done == stage.tasks:
         _next_stage(job_id, jobs, document, name)
         return

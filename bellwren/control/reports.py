@@ -56,7 +56,7 @@ def read_stage(jobs: Store, job_id: str, stage: Stage) -> StageReport:
             if task["outcome"] == "committed":
                 report.committed[task["task"]] = task
     outputs = Store(output_bucket(stage, jobs.bucket))
-    for task in done_tasks(outputs, job_id, stage) - report.committed.keys():
+    for task in done_tasks(outputs, jobs, job_id, stage) - report.committed.keys():
         report.committed[task] = _from_output(outputs, job_id, stage, task)
     return report
 

@@ -8,25 +8,34 @@ has lost more runners than ``retries`` allows stands as a failure in its place.
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from bellwren.engine import wire
-from bellwren.engine.crew import Crew, Log, Refused, Runner
+from bellwren.engine.crew import Crew, Refused, Runner
 from bellwren.engine.nursery import describe_exit
+from bellwren.engine.progressed import Progressed
 from bellwren.engine.stage import Stage
+from bellwren.engine.trail import Trail
 from bellwren.engine.wire import Kind
 
 OUT_OF_MEMORY_EXIT = 77
 """Exit code by which a runner says that an allocation failed under its memory limit."""
-MAX_REPORTED_FAILURES = 200
 _WATCH_S = 0.05
 
 
 class OutOfTime(Exception):
     """The worker's own time is up; what the task has so far is kept for the next round."""
+
+    def __init__(self, position: int, ran_s: float) -> None:
+        self.position = position
+        """The position that was cut off; -1 if it was none."""
+        self.ran_s = ran_s
+        """How long it had run by then."""
+        super().__init__(f"the worker's time was up at position {position}")
 
 
 @dataclass
@@ -41,78 +50,75 @@ class Work:
     """Gives the next bytes of a segment, for partitions too large to send at once; empty at its end."""
     bytes_in: int = 0
     fetch_s: float = 0.0
-
-
-@dataclass
-class Progressed:
-    """What a task has produced so far, in order."""
-
-    parts: list[bytes] = field(default_factory=list)
-    consumed: int = 0
-    """Items or records whose results are in ``parts``."""
-    count: int = 0
-    """Results in ``parts``, failures included; differs from ``consumed`` where one record gives several results."""
-    failed: int = 0
-    failures: list[dict[str, Any]] = field(default_factory=list)
-    """The first ``MAX_REPORTED_FAILURES`` of them."""
-    shuffled: bytes | None = None
-    compute_s: float = 0.0
-    lost_runners: int = 0
+    how: str = ""
+    """How it came here: ``home``, ``steal``, ``retake``, ``backup`` or ``share``."""
+    start: int = 0
+    """The first position that is to be run here."""
+    look_up: bool = False
+    """Whether something of it may be in storage already: it was begun before."""
 
 
 class Attempt:
     """One task on one slot of the crew."""
 
-    def __init__(self, crew: Crew, stage: Stage, start: Callable[[int], Awaitable[Runner]]) -> None:
+    def __init__(
+        self, crew: Crew, stage: Stage, start: Callable[[int], Awaitable[Runner]], trail: Trail
+    ) -> None:
         self._crew = crew
         self._stage = stage
         self._start = start
+        self._trail = trail
         self._losses: dict[int, int] = {}
-        self._skip: dict[int, dict[str, Any]] = {}
+        self._skip = trail.verdicts()
 
-    async def run(self, slot: int, work: Work, done: Progressed) -> bytes:
-        """Run the task to its end, adding to ``done``; return what user code printed.
+    async def run(self, slot: int, work: Work, done: Progressed, stop: int | None = None) -> bool:
+        """Run the task, adding to ``done``, to its end or to position ``stop``; returns whether it paused before its
+        end.
 
         Raises:
             OutOfTime: if the worker's deadline came first.
         """
-        log = Log()
         while True:
             runner = self._crew.runners.get(slot) or await self._start(slot)
             began = time.monotonic()
             try:
-                await self._dispatch(runner, work, done)
+                return await self._dispatch(runner, work, done, stop)
             except wire.Closed:
-                # Closing the channel is not dying; whichever it was, this runner is of no more use.
-                runner.kill("")
                 status = await self._crew.ended(runner)
                 done.lost_runners += 1
                 if runner.killed_for == "deadline":
-                    raise OutOfTime from None
+                    position, since = self._crew.progress.get(slot)
+                    raise OutOfTime(position, time.monotonic() - since) from None
                 self._blame(runner, status, done)
-                log.write(runner.log.take())
-            else:
-                runner.drain_log()
-                log.write(runner.log.take())
-                return log.take()
             finally:
+                runner.drain_log()
+                done.log.write(runner.log.take())
                 done.compute_s += time.monotonic() - began
 
-    async def _dispatch(self, runner: Runner, work: Work, done: Progressed) -> None:
+    async def _dispatch(self, runner: Runner, work: Work, done: Progressed, stop: int | None) -> bool:
         watcher = asyncio.create_task(self._watch(runner)) if self._stage.item_timeout_s else None
-        head = {**work.head, "task": work.task, "start": done.consumed, "skip": self._skip}
+        head = {**work.head, "task": work.task, "start": done.consumed, "stop": stop, "skip": self._skip}
+        body = work.body
+        if done.shuffled is not None:
+            head["base"] = len(done.shuffled)
+            body = [*body, done.shuffled]
+        if self._trail.careful:
+            head["ask_at"] = done.consumed
         try:
-            await wire.write(runner.writer, Kind.TASK, head, *work.body)
+            await wire.write(runner.writer, Kind.TASK, head, *body)
             while True:
-                kind, answer, body = await wire.read(runner.reader)
+                kind, answer, data = await wire.read(runner.reader)
                 if kind is Kind.NEED and work.pull:
                     await wire.write(runner.writer, Kind.BLOCK, {}, await work.pull(answer["segment"]))
+                elif kind is Kind.STEP:
+                    ask_at = await self._trail.step(answer["position"])
+                    await wire.write(runner.writer, Kind.GO, {"ask_at": ask_at})
                 elif kind is Kind.REFUSED:
                     raise Refused(answer)
                 else:
-                    self._collect(answer, body, done)
+                    self._collect(answer, data, done)
                     if kind is Kind.DONE:
-                        return
+                        return "paused" in answer
         except ConnectionError as error:
             raise wire.Closed from error
         finally:
@@ -126,11 +132,7 @@ class Attempt:
             done.parts.append(bytes(body))
         done.consumed += answer.get("consumed", 0)
         done.count += answer.get("count", 0)
-        failures = answer.get("failures", ())
-        for further in failures if done.failures else failures[1:]:
-            further.pop("exception", None)  # one is enough: the job's error is its first failure
-        done.failed += len(failures)
-        done.failures += failures[: MAX_REPORTED_FAILURES - len(done.failures)]
+        done.add_failures(answer.get("failures", ()))
 
     def _blame(self, runner: Runner, status: int, done: Progressed) -> None:
         """Charge the loss of a runner to the item it was at."""
@@ -153,7 +155,10 @@ class Attempt:
                 "type": "OutOfMemory",
                 "message": f"the item needed more memory than its runner has{tried}; raise memory_mb",
             }
-        hint = "; the kernel does that when memory runs out" if status == 9 else ""
+        if runner.killed_for == "silent" and status == signal.SIGKILL:
+            message = f"the item closed the descriptors by which its runner is led{tried}"
+            return {"type": "WorkerDied", "message": message}
+        hint = "; the kernel does that when memory runs out" if status == signal.SIGKILL else ""
         return {"type": "WorkerDied", "message": f"the runner {describe_exit(status)}{hint}{tried}"}
 
     async def _watch(self, runner: Runner) -> None:

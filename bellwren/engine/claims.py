@@ -5,6 +5,9 @@ that is used up it steals from the far end of others' runs, where their owners c
 creates its claim object first (``If-None-Match: *``), so no two workers start on one task, and there is nothing to
 lock and nothing to time out. A worker that Step Functions starts again finds claims with its own number and takes
 them back.
+
+What waits behind a slow item, in its task or in tasks claimed ahead, is *offered*: the rest of a task from a position
+on becomes a claim of its own, for whoever is idle, or for the owner when it gets there first.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bellwren import layout
 from bellwren.store import Store
 
 _BACKUP = ".backup"
+_OFFER = ".open"
 
 
 def home_run(worker: int, workers: int, tasks: int) -> range:
@@ -34,6 +38,16 @@ def claim_order(worker: int, workers: int, tasks: int) -> Iterator[int]:
     yield from home_run(worker, workers, tasks)
     for step in range(1, workers):
         yield from reversed(home_run((worker + step) % workers, workers, tasks))
+
+
+def leftover_order(worker: int, workers: int, left: Sequence[int]) -> Iterator[int]:
+    """The claim order of a later round, over the tasks that are left, the most urgent first.
+
+    Each worker begins with another one of the first ``workers``, so those have a whole invocation before them.
+    """
+    yield from left[worker::workers]
+    for step in range(1, workers):
+        yield from reversed(left[(worker + step) % workers :: workers])
 
 
 def backup_due(
@@ -66,6 +80,32 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Board:
+    """What the listing of a round's claims says."""
+
+    taken: set[int]
+    """Tasks that somebody has claimed."""
+    offers: list[tuple[int, int]]
+    """Task and position of each rest that was offered."""
+    rests: set[tuple[int, int]]
+    """Those of them that somebody has claimed."""
+
+
+def read_board(names: Iterable[str]) -> Board:
+    """Read the names of claim objects, without their prefix."""
+    board = Board(set(), [], set())
+    for name in names:
+        task, _, rest = name.partition(".")
+        if not rest:
+            board.taken.add(int(task))
+        elif rest.endswith(_OFFER):
+            board.offers.append((int(task), int(rest.removesuffix(_OFFER))))
+        elif rest.isdigit():
+            board.rests.add((int(task), int(rest)))
+    return board
+
+
+@dataclass(frozen=True)
 class Claims:
     """The claims of one round of one stage."""
 
@@ -79,31 +119,47 @@ class Claims:
     def take(self, task: int) -> str:
         """Claim a task: ``"claim"`` if it is ours now, ``"retake"`` if an earlier life of this worker had it, else
         ``""``."""
-        if self.store.create(self._key(task), self._mine()):
+        return self._take(self._key(task))
+
+    def take_rest(self, task: int, start: int) -> str:
+        """Claim what was offered of a task; the answer is as for ``take``."""
+        return self._take(self._rest(task, start))
+
+    def take_backup(self, task: int) -> str:
+        """Claim the second run of a task that somebody else holds; there is one for each task and round."""
+        return self._take(self._key(task) + _BACKUP)
+
+    def offer(self, task: int, start: int) -> None:
+        """Let whoever claims it first run the task from ``start`` on."""
+        self.store.create(self._rest(task, start) + _OFFER, b"{}")
+
+    def read(self, task: int, start: int | None = None) -> Claim | None:
+        """Who holds the task, or the rest of it that begins at ``start``."""
+        return self._read(self._key(task) if start is None else self._rest(task, start))
+
+    def board(self) -> Board:
+        """All claims and offers, from one listing."""
+        prefix = layout.claims(self.job_id, self.stage, self.round)
+        return read_board(entry.key[len(prefix) :] for entry in self.store.list(prefix))
+
+    def _take(self, key: str) -> str:
+        if self.store.create(key, self._mine()):
             return "claim"
         # Either somebody was first, or an earlier life of this worker, or our own request whose answer was lost.
-        found = self.read(task)
+        found = self._read(key)
         if found is None or found.worker != self.worker:
             return ""
         return "claim" if found.invocation == self.invocation else "retake"
 
-    def take_backup(self, task: int) -> bool:
-        """Claim the second run of a task that somebody else holds; there is one for each task and round."""
-        return self.store.create(self._key(task) + _BACKUP, self._mine())
-
-    def read(self, task: int) -> Claim | None:
-        """Who holds the task."""
-        document = self.store.find_json(self._key(task))
+    def _read(self, key: str) -> Claim | None:
+        document = self.store.find_json(key)
         return None if document is None else Claim(**document)
-
-    def taken(self) -> set[int]:
-        """All tasks that somebody holds."""
-        prefix = layout.claims(self.job_id, self.stage, self.round)
-        keys = (entry.key[len(prefix) :] for entry in self.store.list(prefix))
-        return {int(key) for key in keys if not key.endswith(_BACKUP)}
 
     def _mine(self) -> bytes:
         return json.dumps(Claim(self.worker, self.invocation, time.time()).__dict__).encode()
 
     def _key(self, task: int) -> str:
         return layout.task_claim(self.job_id, self.stage, self.round, task)
+
+    def _rest(self, task: int, start: int) -> str:
+        return layout.rest_claim(self.job_id, self.stage, self.round, task, start)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import struct
 import time
 
 from bellwren import layout
-from bellwren.engine.attempt import Progressed, Work
+from bellwren.engine.attempt import Work
 from bellwren.engine.io import Pool
+from bellwren.engine.progressed import Progressed
 from bellwren.engine.report import Report
 from bellwren.engine.stage import Stage
 from bellwren.parts import whole_part
 from bellwren.store import Store
 
-_PARTIAL = struct.Struct("<I")
+ITEMS = "bellwren-items"
+"""Metadata of an output: the items or records that it stands for, which need not be as many as its results."""
 _IN_FLIGHT = 8
 
 
@@ -45,12 +45,14 @@ class Committer:
     async def done(self) -> set[int]:
         """Tasks of the stage whose output is there."""
         self.io.requests["list"] += 1
-        return await self.io.call(done_tasks, self.io.store(self._bucket), self._job_id, self._stage)
+        return await self.io.call(
+            done_tasks, self.io.store(self._bucket), self.io.jobs, self._job_id, self._stage
+        )
 
-    async def submit(self, work: Work, done: Progressed, log: bytes) -> None:
+    async def submit(self, work: Work, done: Progressed) -> None:
         """Start committing, and return as soon as few enough commits are under way."""
         await self._limit.acquire()
-        task = asyncio.create_task(self._write(work, done, log))
+        task = asyncio.create_task(self._write(work, done))
         self._under_way.add(task)
         task.add_done_callback(lambda _: self._limit.release())
 
@@ -58,47 +60,29 @@ class Committer:
         """Wait for the commits under way, and raise what one of them met."""
         await asyncio.gather(*self._under_way)
 
-    async def keep_partial(self, work: Work, done: Progressed) -> None:
-        """Keep the results of an unfinished task for the next round. A prefix of the results is all it takes."""
-        self._report.ended(work, done, "partial", 0.0)
-        if done.consumed and done.shuffled is None:
-            head = json.dumps(
-                {
-                    "consumed": done.consumed,
-                    "count": done.count,
-                    "failed": done.failed,
-                    "failures": done.failures,
-                }
-            ).encode()
-            data = _PARTIAL.pack(len(head)) + head + b"".join(done.parts)
-            self.io.requests["put"] += 1
-            await self.io.call(
-                self.io.jobs.put, layout.partial(self._job_id, self._stage.name, work.task), data
-            )
-
-    async def resume(self, task: int) -> Progressed:
-        """What an earlier round kept of the task."""
-        self.io.requests["get"] += 1
-        data = await self.io.call(self.io.jobs.find, layout.partial(self._job_id, self._stage.name, task))
-        if data is None:
-            return Progressed()
-        (length,) = _PARTIAL.unpack_from(data)
-        start = _PARTIAL.size + length
-        return Progressed(parts=[data[start:]], **json.loads(data[_PARTIAL.size : start]))
-
-    async def _write(self, work: Work, done: Progressed, log: bytes) -> None:
+    async def _write(self, work: Work, done: Progressed) -> None:
         began = time.monotonic()
         if done.shuffled is not None:
             data = done.shuffled
         else:
             assert self._stage.output is not None
             data = whole_part(self._stage.output.format, done.parts, done.count)
-        key = output_key(self._job_id, self._stage, work.task)
-        first = await self.io.create(self._bucket, key, data)
-        if first and log:
-            self.io.requests["put"] += 1
-            await self.io.call(self.io.jobs.put, layout.log(self._job_id, self._stage.name, work.task), log)
+        first = await self._create(work.task, data, {ITEMS: str(done.consumed)})
+        if first and (log := done.log.text()):
+            await self.io.put(layout.log(self._job_id, self._stage.name, work.task), log)
         self._report.ended(work, done, "committed" if first else "lost", time.monotonic() - began)
+
+    async def _create(self, task: int, data: bytes, metadata: dict[str, str]) -> bool:
+        key = output_key(self._job_id, self._stage, task)
+        old = self._stage.redo.get(str(task))
+        if old is None:
+            return await self.io.create(self._bucket, key, data, metadata)
+        # A resumed job does this task again: its old output, with failures in it, makes way for the first new one.
+        self.io.requests["put"] += 2
+        store = self.io.store(self._bucket)
+        first = await self.io.call(store.replace, key, data, old)
+        await self.io.put(layout.redone(self._job_id, self._stage.name, task), b"")
+        return first
 
 
 def output_bucket(stage: Stage, jobs_bucket: str) -> str:
@@ -106,11 +90,19 @@ def output_bucket(stage: Stage, jobs_bucket: str) -> str:
     return stage.output.bucket if stage.output else jobs_bucket
 
 
-def done_tasks(store: Store, job_id: str, stage: Stage) -> set[int]:
-    """Tasks of the stage whose output is there, from a listing of ``output_bucket``."""
+def done_tasks(outputs: Store, jobs: Store, job_id: str, stage: Stage) -> set[int]:
+    """Tasks of the stage whose output is there, from a listing of ``output_bucket``.
+
+    A task that a resumed job does again counts only once that is done.
+    """
     if stage.output is None:
         prefix, suffix = layout.shuffled(job_id, stage.name), ""
     else:
         prefix, suffix = stage.output.prefix + layout.PART, "." + stage.output.format
-    keys = (entry.key for entry in store.list(prefix))
-    return {int(key[len(prefix) : len(key) - len(suffix)]) for key in keys if key.endswith(suffix)}
+    keys = (entry.key for entry in outputs.list(prefix))
+    done = {int(key[len(prefix) : len(key) - len(suffix)]) for key in keys if key.endswith(suffix)}
+    if stage.redo:
+        folder = layout.redone(job_id, stage.name, 0)[:-6]
+        redone = {int(entry.key[len(folder) :]) for entry in jobs.list(folder)}
+        done -= {int(task) for task in stage.redo} - redone
+    return done

@@ -12,11 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bellwren.engine import wire
+from bellwren.engine.log import Log
 from bellwren.engine.nursery import Progress, describe_exit
 from bellwren.engine.wire import Kind
 
-_LOG_LIMIT = 64 * 1024
 _STREAM_LIMIT = 1 << 20
+_LAST_WORDS_S = 0.1
+"""How long what a dead runner had sent may take to arrive, if a child of it keeps the line open."""
+_SILENCE_S = 0.5
+"""How long after the end of its line a runner may take to end."""
 
 
 class Refused(Exception):
@@ -27,30 +31,8 @@ class Refused(Exception):
         super().__init__(f"{failure.get('type')}: {failure.get('message')}")
 
 
-class Log:
-    """What user code printed: the first half and the last half of the limit, and how much was left out between."""
-
-    def __init__(self, limit: int = _LOG_LIMIT) -> None:
-        self._half = limit // 2
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._dropped = 0
-
-    def write(self, data: bytes) -> None:
-        """Take output; memory stays within the limit whatever comes."""
-        room = self._half - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:] if room > 0 else data
-        if (excess := len(self._tail) - self._half) > 0:
-            del self._tail[:excess]
-            self._dropped += excess
-
-    def take(self) -> bytes:
-        """All of it, and start afresh."""
-        note = f"\n[... {self._dropped} bytes left out ...]\n".encode() if self._dropped else b""
-        text = bytes(self._head) + note + bytes(self._tail)
-        self._head, self._tail, self._dropped = bytearray(), bytearray(), 0
-        return text
+class LoadingLost(Refused):
+    """The runner died while it loaded the job's code, which may have been by chance."""
 
 
 @dataclass
@@ -64,7 +46,9 @@ class Runner:
     log_fd: int
     log: Log = field(default_factory=Log)
     killed_for: str = ""
-    """Why the supervisor killed it: ``timeout`` or ``deadline``; empty if it died by itself."""
+    """Why the supervisor killed it: ``timeout``, ``deadline`` or ``silent``; empty if it died by itself."""
+    gone: bool = False
+    """Whether the process has ended and was waited for: its number may be another's by now."""
 
     def drain_log(self) -> None:
         """Take what the runner has printed so far."""
@@ -72,11 +56,19 @@ class Runner:
             while data := os.read(self.log_fd, 1 << 16):
                 self.log.write(data)
 
+    def hang_up(self) -> None:
+        """Expect nothing further from it."""
+        self.writer.transport.abort()
+
     def kill(self, why: str) -> None:
         """End the runner and everything in its process group."""
         self.killed_for = self.killed_for or why
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
+        if not self.gone:
+            # User code may have put itself into another group.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
 
 class Crew:
@@ -97,6 +89,7 @@ class Crew:
 
         Raises:
             Refused: if the code can't be loaded.
+            LoadingLost: if the runner died over it.
         """
         loop = asyncio.get_running_loop()
         spawned = self._spawned[slot] = loop.create_future()
@@ -113,22 +106,30 @@ class Crew:
             await wire.write(writer, Kind.SETUP, {**setup, "slot": slot}, code)
             kind, head, _ = await wire.read(reader)
         except (wire.Closed, ConnectionError) as error:
-            how = describe_exit(await self.ended(runner))
-            raise Refused(
-                {"type": "WorkerDied", "message": f"the runner {how} while loading the code"}
+            status = await self.ended(runner)
+            how = "was ended" if runner.killed_for else describe_exit(status)
+            raise LoadingLost(
+                {"type": "WorkerDied", "message": f"the runner {how} while it loaded the code"}
             ) from error
         if kind is Kind.REFUSED:
             raise Refused(head)
         return runner
 
     async def ended(self, runner: Runner) -> int:
-        """Wait until the runner is gone, clean up after it and return its wait status."""
-        status = await self._exit_of(runner.pid)
+        """Wait until a runner whose line has ended is gone, clean up after it and return its wait status."""
+        gone = self._exit_of(runner.pid)
+        try:
+            status = await asyncio.wait_for(asyncio.shield(gone), _SILENCE_S)
+        except TimeoutError:
+            # It closed the line and lives on: of no more use.
+            runner.kill("silent")
+            status = await gone
         loop = asyncio.get_running_loop()
         loop.remove_reader(runner.log_fd)
         runner.drain_log()
         with contextlib.suppress(OSError):
             os.close(runner.log_fd)
+        runner.log_fd = -1
         runner.writer.close()
         if self.runners.get(runner.slot) is runner:
             del self.runners[runner.slot]
@@ -163,6 +164,12 @@ class Crew:
             future = self._exit_of(message["exited"])
             if not future.done():
                 future.set_result(message["status"])
+            for runner in self.runners.values():
+                if runner.pid == message["exited"]:
+                    runner.gone = True
+                    runner.kill("")
+                    # A child that it forked may still hold its end of the line.
+                    asyncio.get_running_loop().call_later(_LAST_WORDS_S, runner.hang_up)
 
     @staticmethod
     def _read_log(runner: Runner) -> None:

@@ -1,4 +1,4 @@
-"""What a worker does when nothing is left to claim: take back what is its own, and back up stragglers."""
+"""What a worker does when nothing is left to claim: take what others offer, take back its own, back up stragglers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,30 @@ import asyncio
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from bellwren.engine.claims import Claim, Claims, backup_due
+from bellwren.engine.claims import Board, Claim, Claims, backup_due
 from bellwren.engine.commit import Committer
 from bellwren.engine.report import Report
 
 _POLL_S = 0.25
+_BUSY_POLL_S = 0.05
 _WAIT_MEDIANS = 4.0
+_WAIT_S = 1.5
+"""Long enough for a slow item that began just now to be seen as one, and for what waits behind it to be offered."""
 
 
-class Backups:
+@dataclass(frozen=True)
+class Found:
+    """A task to run, or the rest of one."""
+
+    task: int
+    how: str
+    """``retake``, ``claim``, ``backup`` or ``share``."""
+    start: int = 0
+
+
+class Idle:
     """Looks for tasks that are claimed but not done."""
 
     def __init__(
@@ -27,26 +41,58 @@ class Backups:
         self._tasks = tasks
         self._workers = workers
         self._holders: dict[int, Claim | None] = {}
-        self._tried: set[int] = set()
+        self._rest_holders: dict[tuple[int, int], Claim | None] = {}
+        self._tried: set[tuple[int, int]] = set()
+        self._backed_up: set[int] = set()
 
-    async def next(self, closing: Callable[[], bool]) -> tuple[int, str] | None:
-        """The next task to run and why (``retake``, ``claim`` or ``backup``), or None when there is no more to do.
+    async def next(self, closing: Callable[[], bool], free: Callable[[], bool]) -> Found | None:
+        """The next task to run, or None when there is no more to do.
 
-        Waiting costs money too: of the idle workers only as many wait as there are tasks open, and none longer than
-        it takes for the straggler rule to decide.
+        Nothing is looked for while no slot is ``free`` to run it. Waiting costs money too: of the idle workers only as
+        many wait as there are tasks open, and none longer than it takes for a slow item to show and for the straggler
+        rule to decide.
         """
-        until = time.monotonic() + _WAIT_MEDIANS * self._median_s()
+        until = time.monotonic() + max(_WAIT_S, _WAIT_MEDIANS * self._median_s())
         while not closing():
-            open_tasks = set(range(self._tasks)) - await self._committer.done() - self._tried
-            for task in sorted(open_tasks):
-                if how := await self._reason(task):
-                    self._tried.add(task)
-                    return task, how
+            if not free():
+                await asyncio.sleep(_BUSY_POLL_S)
+                continue
+            io = self._committer.io
+            io.requests["list"] += 1
+            done, board = await asyncio.gather(self._committer.done(), io.call(self._claims.board))
+            open_tasks = set(range(self._tasks)) - done
+            if found := await self._find(open_tasks, board):
+                return found
             others = [task for task in open_tasks if not self._is_own(task)]
             if not others or not self._waits(others) or time.monotonic() >= until:
                 return None
             await asyncio.sleep(_POLL_S)
         return None
+
+    async def _find(self, open_tasks: set[int], board: Board) -> Found | None:
+        for task, start in sorted(board.offers):
+            if task in open_tasks and (task, start) not in self._tried:
+                if (task, start) in board.rests and not await self._had_rest(task, start):
+                    continue
+                self._tried.add((task, start))
+                if how := await self._committer.io.call(self._claims.take_rest, task, start):
+                    return Found(task, "share" if how == "claim" else how, start)
+        for task in sorted(open_tasks - self._backed_up):
+            if how := await self._reason(task):
+                self._backed_up.add(task)
+                return Found(task, how)
+        return None
+
+    async def _had_rest(self, task: int, start: int) -> bool:
+        """Whether an earlier life of this worker had taken the rest."""
+        if (task, start) not in self._rest_holders:
+            self._rest_holders[task, start] = await self._committer.io.call(self._claims.read, task, start)
+        holder = self._rest_holders[task, start]
+        return (
+            holder is not None
+            and holder.worker == self._claims.worker
+            and holder.invocation != self._claims.invocation
+        )
 
     async def _reason(self, task: int) -> str:
         io = self._committer.io
@@ -54,14 +100,13 @@ class Backups:
             self._holders[task] = await io.call(self._claims.read, task)
         holder = self._holders[task]
         if holder is None:
-            return "claim" if await io.call(self._claims.take, task) else ""
+            del self._holders[task]
+            return await io.call(self._claims.take, task)
         if holder.worker == self._claims.worker:
             return "" if self._is_own(task) else "retake"
-        if backup_due(time.time() - holder.at, self._report.durations_s) and await io.call(
-            self._claims.take_backup, task
-        ):
-            return "backup"
-        return ""
+        due = backup_due(time.time() - holder.at, self._report.durations_s)
+        taken = await io.call(self._claims.take_backup, task) if due else ""
+        return "backup" if taken else ""
 
     def _is_own(self, task: int) -> bool:
         """Whether this very invocation is at the task, or is committing it."""
@@ -69,8 +114,6 @@ class Backups:
         return holder is not None and holder.invocation == self._claims.invocation
 
     def _waits(self, others: list[int]) -> bool:
-        if len(self._report.durations_s) < 3:
-            return False
         return (self._claims.worker - min(others)) % self._workers < 2 * len(others)
 
     def _median_s(self) -> float:

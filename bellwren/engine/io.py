@@ -6,9 +6,10 @@ import asyncio
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import md5
 from typing import Any, ParamSpec, TypeVar
 
-from bellwren.store import Store, as_json
+from bellwren.store import Entry, Store, as_json
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,15 +49,33 @@ class Pool:
         self.requests["get"] += 1
         return await self.call(self.store(bucket).get_range, key, start, end, etag=etag)
 
-    async def create(self, bucket: str, key: str, data: bytes) -> bool:
-        """Create an object; False if there was one."""
+    async def create(
+        self, bucket: str, key: str, data: bytes, metadata: dict[str, str] | None = None
+    ) -> bool:
+        """Create an object; False if there was one that differs.
+
+        An answer lost on the way makes the library try again and meet our own object: that counts as ours.
+        """
         self.requests["put"] += 1
-        return await self.call(self.store(bucket).create, key, data)
+        if await self.call(self.store(bucket).create, key, data, metadata):
+            return True
+        self.requests["get"] += 1
+        found = await self.call(self.store(bucket).head, key)
+        return found is not None and found.etag.strip('"') == md5(data, usedforsecurity=False).hexdigest()
+
+    async def put(self, key: str, data: bytes) -> None:
+        """Write an object into the jobs bucket, whatever was there."""
+        self.requests["put"] += 1
+        await self.call(self.jobs.put, key, data)
 
     async def put_json(self, key: str, document: Any) -> None:
         """Write a document into the jobs bucket."""
-        self.requests["put"] += 1
-        await self.call(self.jobs.put, key, as_json(document))
+        await self.put(key, as_json(document))
+
+    async def list_jobs(self, prefix: str) -> list[Entry]:
+        """Objects of the jobs bucket whose key starts with ``prefix``, in order."""
+        self.requests["list"] += 1
+        return await self.call(lambda: list(self.jobs.list(prefix)))
 
     async def jobs_json(self, key: str) -> Any:
         """Read a document of the jobs bucket."""

@@ -30,7 +30,9 @@ from typing import Any
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _MESSAGE_BYTES = 1 << 20
-_SLOT = struct.Struct("<qd")
+_AT = struct.Struct("<qd")
+_PAUSE = struct.Struct("<q")
+_SLOT_BYTES = _AT.size + _PAUSE.size
 _SLOTS = 64
 
 
@@ -39,35 +41,45 @@ class WorkerLost(RuntimeError):
 
 
 class Progress:
-    """A page shared by all processes of one invocation: which position each runner is at, and since when.
+    """A page shared by all processes of one invocation: which position each runner is at, since when, and whether it
+    is to pause before the next.
 
     It is an anonymous shared mapping and so needs no ``/dev/shm``, which Lambda lacks. It survives a runner's death:
     that is how the supervisor knows which item killed it.
     """
 
     def __init__(self) -> None:
-        self._page = mmap.mmap(-1, _SLOT.size * _SLOTS)
+        self._page = mmap.mmap(-1, _SLOT_BYTES * _SLOTS)
 
     def set(self, slot: int, position: int, since: float) -> None:
         """Note that the runner in ``slot`` starts on ``position`` at ``since`` (monotonic seconds)."""
-        _SLOT.pack_into(self._page, slot * _SLOT.size, position, since)
+        _AT.pack_into(self._page, slot * _SLOT_BYTES, position, since)
 
     def get(self, slot: int) -> tuple[int, float]:
         """Position and start of what the runner in ``slot`` is at; ``(-1, 0.0)`` between tasks."""
-        position, since = _SLOT.unpack_from(self._page, slot * _SLOT.size)
+        position, since = _AT.unpack_from(self._page, slot * _SLOT_BYTES)
         return position, since
+
+    def ask_pause(self, slot: int, asked: bool = True) -> None:
+        """Ask the runner in ``slot`` to stop before its next position, or take that back."""
+        _PAUSE.pack_into(self._page, slot * _SLOT_BYTES + _AT.size, asked)
+
+    def pause_asked(self, slot: int) -> bool:
+        """Whether the runner in ``slot`` is to stop before its next position."""
+        (asked,) = _PAUSE.unpack_from(self._page, slot * _SLOT_BYTES + _AT.size)
+        return bool(asked)
 
 
 Supervise = Callable[[socket.socket, Progress, str], None]
-Run = Callable[[socket.socket, Progress, int], None]
+Run = Callable[[socket.socket, Progress, int, int], None]
 
 
 class Nursery:
     """One invocation's processes."""
 
     def __init__(self, supervise: Supervise, run: Run) -> None:
-        """``supervise(control, progress, folder)`` and ``run(socket, progress, slot)`` are the children's whole
-        lives."""
+        """``supervise(control, progress, folder)`` and ``run(socket, progress, slot, log_fd)`` are the children's
+        whole lives."""
         self._supervise = supervise
         self._run = run
         self._progress = Progress()
@@ -138,7 +150,7 @@ class Nursery:
 
         def live() -> None:
             become_runner(folder, write_log, message.get("memory_bytes"))
-            self._run(theirs, self._progress, slot)
+            self._run(theirs, self._progress, slot, write_log)
 
         self._progress.set(slot, -1, 0.0)
         pid = self._fork(live, keep=theirs, keep_fd=write_log)
@@ -197,7 +209,10 @@ class Nursery:
 
 
 def become_runner(folder: str, log_fd: int, memory_bytes: int | None) -> None:
-    """Give a fresh runner its own descriptors, folder, signals and memory limit."""
+    """Give a fresh runner its own descriptors, folder, signals and memory limit.
+
+    ``log_fd`` stays open beside 1 and 2, so that they can be mended when an item has closed them.
+    """
     import resource  # noqa: PLC0415  only in the child
 
     null = os.open(os.devnull, os.O_RDONLY)
@@ -205,7 +220,6 @@ def become_runner(folder: str, log_fd: int, memory_bytes: int | None) -> None:
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
     os.close(null)
-    os.close(log_fd)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     os.chdir(folder)

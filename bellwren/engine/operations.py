@@ -111,6 +111,8 @@ def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
     end: dict[str, Any] = {}
     count = 0
     if functions.count_text and task.head.get("plain_text") and not task.base:
+        from bellwren.engine import records  # noqa: PLC0415  as above
+
         channel.at(0)
         for text in records.plain_texts(task.head, task.body):
             groups.add_totals(functions.count_text(text))

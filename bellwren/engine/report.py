@@ -11,7 +11,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from bellwren.engine.attempt import Progressed, Work
+from bellwren.engine.attempt import Work
+from bellwren.engine.progressed import Progressed
 
 SCHEMA = 1
 
@@ -31,25 +32,20 @@ class Report:
     tasks: list[dict[str, Any]] = field(default_factory=list)
     longest_task_s: float = 0.0
     durations_s: list[float] = field(default_factory=list)
-    _claims: dict[int, str] = field(default_factory=dict)
     _starts: dict[int, float] = field(default_factory=dict)
-
-    def claimed(self, task: int, how: str) -> None:
-        """Note how the task came here: ``home``, ``steal``, ``retake`` or ``backup``."""
-        self._claims[task] = how
 
     def started(self, work: Work) -> None:
         """Note that a runner takes the task up now."""
         self._starts[work.task] = time.time()
 
     def ended(self, work: Work, done: Progressed, outcome: str, commit_s: float) -> None:
-        """Note the end: ``committed``, ``lost`` (another was first) or ``partial``."""
+        """Note the end: ``committed``, ``lost`` (another was first), ``piece`` (of several) or ``partial``."""
         self.longest_task_s = max(self.longest_task_s, work.fetch_s + done.compute_s + commit_s)
         self.durations_s.append(done.compute_s)
         self.tasks.append(
             {
                 "task": work.task,
-                "how": self._claims.get(work.task, ""),
+                "how": work.how,
                 "started_at": self._starts.get(work.task, 0.0),
                 "fetch_s": round(work.fetch_s, 6),
                 "compute_s": round(done.compute_s, 6),

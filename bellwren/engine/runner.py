@@ -6,13 +6,14 @@ ends with it; the supervisor sees how, and on which item.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 
 from bellwren.engine import operations, wire
 from bellwren.engine.attempt import OUT_OF_MEMORY_EXIT
 from bellwren.engine.calls import describe
-from bellwren.engine.channel import Channel
+from bellwren.engine.channel import Channel, Paused
 from bellwren.engine.loading import load
 from bellwren.engine.nursery import Progress
 from bellwren.engine.stage import Stage
@@ -20,7 +21,7 @@ from bellwren.engine.wire import Kind
 from bellwren.errors import InputError
 
 
-def live(sock: socket.socket, progress: Progress, slot: int) -> None:
+def live(sock: socket.socket, progress: Progress, slot: int, log_fd: int) -> None:
     """The runner process: its whole life, from fork to exit."""
     _, setup, code = wire.receive(sock)
     stage = Stage.from_dict(setup["stage"])
@@ -32,19 +33,24 @@ def live(sock: socket.socket, progress: Progress, slot: int) -> None:
         return
     wire.send(sock, Kind.READY)
     operation = operations.OPERATIONS[stage.operation]
-    channel = Channel(sock, progress, slot)
+    channel = Channel(sock, progress, slot, log_fd)
     while True:
         try:
             _, head, body = wire.receive(sock)
         except wire.Closed:
             return
+        channel.begin(head)
         try:
             operation(operations.Task(setup["job_id"], stage, head, body), functions, channel)
+        except Paused as paused:
+            channel.done({"paused": paused.position})
         except InputError as error:
             wire.send(sock, Kind.REFUSED, describe(error).as_dict())
             return
         except MemoryError:
-            channel.flush()
+            # There may be too little even for telling what is done; it is done again then.
+            with contextlib.suppress(MemoryError):
+                channel.flush()
             os._exit(OUT_OF_MEMORY_EXIT)
 
 

@@ -65,6 +65,14 @@ class Grouper:
         for key, value in totals.items():
             self._groups.setdefault(key, []).append(value)
 
+    def load(self, data: bytes | memoryview, partitions: int) -> dict[str, Any]:
+        """Begin with everything that an earlier object holds; returns its note."""
+        for start, end in segment_ranges(data, partitions):
+            for _, key, values in decode_segment(data[start:end]):
+                self._groups.setdefault(canonical(key), []).extend(values)
+                self._values += len(values)
+        return note(data, partitions)
+
     def object(self, partitions: int, note: dict[str, Any] | None = None) -> bytes:
         """The shuffle object of everything added, with a note on how it came about."""
         if self._combine is not None:
@@ -101,7 +109,7 @@ def index_bytes(partitions: int) -> int:
     return _HEAD.size + 8 * (partitions + 1)
 
 
-def segment_ranges(index: bytes, partitions: int) -> list[tuple[int, int]]:
+def segment_ranges(index: bytes | memoryview, partitions: int) -> list[tuple[int, int]]:
     """Byte range ``[start, end)`` of each partition's segment, from the first ``index_bytes`` of an object.
 
     Raises:
@@ -117,10 +125,10 @@ def segment_ranges(index: bytes, partitions: int) -> list[tuple[int, int]]:
     return [(base + offsets[p], base + offsets[p + 1]) for p in range(partitions)]
 
 
-def note(data: bytes, partitions: int) -> dict[str, Any]:
+def note(data: bytes | memoryview, partitions: int) -> dict[str, Any]:
     """The note of a whole shuffle object."""
     end = segment_ranges(data, partitions)[-1][1]
-    found: dict[str, Any] = json.loads(data[end:])
+    found: dict[str, Any] = json.loads(bytes(data[end:]))
     return found
 
 

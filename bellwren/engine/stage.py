@@ -44,6 +44,8 @@ class Stage:
     retries: int = 2
     retry_on: tuple[str, ...] = ()
     item_timeout_s: float | None = None
+    redo: dict[str, str] = field(default_factory=dict)
+    """Tasks that a resumed job does again because items of theirs had failed, and the ETags of their old outputs."""
 
     def as_dict(self) -> dict[str, Any]:
         """The form in which a stage stands in ``plan.json``."""

@@ -7,27 +7,36 @@ committed by creating its object (first writer wins), so a retry, a duplicate or
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bellwren import layout
 from bellwren.control.status import FINAL
 from bellwren.engine import sources
-from bellwren.engine.attempt import Attempt, OutOfTime, Progressed, Work
 from bellwren.engine.capacity import runner_memory_bytes, vcpus
-from bellwren.engine.claims import Claims, claim_order, home_run
+from bellwren.engine.claims import Claims, claim_order, home_run, leftover_order
 from bellwren.engine.commit import Committer
-from bellwren.engine.crew import Crew, Refused, Runner
-from bellwren.engine.idle import Backups
+from bellwren.engine.course import Course
+from bellwren.engine.crew import Crew, LoadingLost, Refused, Runner
+from bellwren.engine.idle import Found, Idle
 from bellwren.engine.io import Pool
 from bellwren.engine.nursery import Progress
+from bellwren.engine.pieces import Pieces
 from bellwren.engine.report import Report
+from bellwren.engine.sharing import Sharing
 from bellwren.engine.stage import Stage
 from bellwren.errors import InputError
 
 _CANCEL_POLL_S = 2.0
 _SHUTDOWN_S = 5.0
+"""What a worker needs at its end to write down what it has."""
+_SHUTDOWN_SHARE = 0.15
+_PAUSE_S = 5.0
+"""How long before that its runners stop at the next item, instead of being cut off within one."""
+_PAUSE_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,9 @@ class Supervisor:
         self._a = assignment
         self._crew = crew
         self._io = io
+        self._began = time.monotonic()
         self._stop = asyncio.Event()
+        self._free = 0
         self._report = Report(assignment.stage, assignment.round, assignment.worker, assignment.invocation)
 
     async def run(self) -> None:
@@ -92,6 +103,7 @@ class Supervisor:
         plan = await self._io.jobs_json(layout.plan(self._a.job_id))
         self._stage = Stage.from_dict(plan["stages"][self._a.stage])
         self._workers: int = plan["launched"]
+        self._set_end(plan.get("limit_s"))
         watch = asyncio.create_task(self._watch())
         try:
             await self._work()
@@ -104,71 +116,105 @@ class Supervisor:
             )
             await self._io.put_json(key, self._report.as_dict(self._io.requests))
 
+    def _set_end(self, limit_s: float | None) -> None:
+        """When runners are to pause, and when they are cut off: before Lambda's end, or where the budget is used up."""
+        left_s = self._a.deadline - self._began
+        end_s = left_s - min(_SHUTDOWN_S, left_s * _SHUTDOWN_SHARE)
+        self._reason = "deadline"
+        if limit_s is not None and limit_s < end_s:
+            end_s, self._reason = limit_s, "budget"
+        self._budget_s = max(end_s, 0.001)
+        self._end = self._began + end_s
+        self._pause = self._end - min(_PAUSE_S, end_s * _PAUSE_SHARE)
+
     async def _work(self) -> None:
-        self._claims = Claims(
-            self._io.jobs, self._a.job_id, self._a.stage, self._a.round, self._a.worker, self._a.invocation
-        )
-        self._commit = Committer(self._io, self._a.job_id, self._stage, self._report)
+        a = self._a
+        self._claims = Claims(self._io.jobs, a.job_id, a.stage, a.round, a.worker, a.invocation)
+        self._commit = Committer(self._io, a.job_id, self._stage, self._report)
         self._source, self._code = await asyncio.gather(
-            sources.open_source(self._io, self._a.job_id, self._stage),
+            sources.open_source(self._io, a.job_id, self._stage),
             sources.load_code(self._io, self._stage),
         )
-        self._ready: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
-        slots = range(vcpus(self._a.memory_mb))
+        self._sharing = Sharing(self._io, self._claims, self._stage, self._crew.progress)
+        self._course = Course(
+            stage=self._stage,
+            crew=self._crew,
+            start=self._start,
+            claims=self._claims,
+            committer=self._commit,
+            report=self._report,
+        )
+        slots = range(vcpus(a.memory_mb))
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._feed(len(slots)))
-            for slot in slots:
-                group.create_task(self._drive(slot))
+            sharing = group.create_task(self._sharing.watch(len(slots)))
+            lives = [group.create_task(self._feed(len(slots)))]
+            lives += [group.create_task(self._drive(slot)) for slot in slots]
+            await asyncio.wait(lives)
+            sharing.cancel()
         await self._commit.finish()
 
     async def _feed(self, slots: int) -> None:
         """Claim tasks and fetch their input, a step ahead of the runners; a None for each slot is the end."""
-        # In the first round nothing is done before it is claimed; later rounds run what earlier ones left.
-        passed = await self._commit.done() if self._a.round else set()
-        for task in claim_order(self._a.worker, self._workers, self._stage.tasks):
+        passed, order = await self._survey()
+        for task in order:
             if self._closing():
                 break
             if task in passed:
                 continue
             if how := await self._io.call(self._claims.take, task):
-                await self._offer(task, how)
+                await self._offer(Found(task, how))
             else:
-                passed |= await self._io.call(self._claims.taken)
-        backups = Backups(
-            self._claims, self._commit, self._report, tasks=self._stage.tasks, workers=self._workers
-        )
-        while found := await backups.next(self._closing):
-            await self._offer(*found)
+                self._io.requests["list"] += 1
+                passed |= (await self._io.call(self._claims.board)).taken
+        idle = Idle(self._claims, self._commit, self._report, tasks=self._stage.tasks, workers=self._workers)
+        while found := await idle.next(self._closing, lambda: self._free > 0):
+            await self._offer(found)
         for _ in range(slots):
-            await self._ready.put(None)
+            await self._sharing.queue.put(None)
 
-    async def _offer(self, task: int, how: str) -> None:
-        if how == "retake" and await self._commit.exists(task):
+    async def _survey(self) -> tuple[set[int], Iterable[int]]:
+        """Tasks that are done, and the order in which to claim the others."""
+        worker, workers, tasks = self._a.worker, self._workers, self._stage.tasks
+        self._noted: set[int] = set()
+        if not self._a.round:
+            # In the first round nothing is done before it is claimed; later rounds run what earlier ones left.
+            self._home = set(home_run(worker, workers, tasks))
+            return set(), claim_order(worker, workers, tasks)
+        pieces = Pieces(self._io, self._a.job_id, self._stage)
+        done, self._noted = await asyncio.gather(self._commit.done(), pieces.noted())
+        left = sorted(set(range(tasks)) - done, key=lambda task: (task not in self._noted, task))
+        self._home = set(left[worker::workers])
+        return done, leftover_order(worker, workers, left)
+
+    async def _offer(self, found: Found) -> None:
+        task, how = found.task, found.how
+        if how == "retake" and await self._commit.exists(task) and not self._stage.redo:
             return
-        if how == "claim":
-            how = "home" if task in home_run(self._a.worker, self._workers, self._stage.tasks) else "steal"
         began = time.monotonic()
         try:
             work = await self._source.load(task)
         except InputError as error:
             raise Refused({"type": "InputError", "message": str(error)}) from error
         work.fetch_s = time.monotonic() - began
-        self._report.claimed(task, how)
-        await self._ready.put(work)
+        work.start = found.start
+        work.look_up = how in ("retake", "backup") or task in self._noted
+        work.how = how if how != "claim" else "home" if task in self._home else "steal"
+        await self._sharing.queue.put(work)
 
     async def _drive(self, slot: int) -> None:
         """Run tasks on one runner after the other in this slot."""
-        while (work := await self._ready.get()) is not None:
+        while True:
+            self._free += 1
+            work = await self._sharing.queue.get()
+            self._free -= 1
+            if work is None:
+                return
             if self._stop.is_set():
                 continue
-            done = await self._commit.resume(work.task) if self._a.round else Progressed()
             self._report.started(work)
-            try:
-                log = await Attempt(self._crew, self._stage, self._start).run(slot, work, done)
-            except OutOfTime:
-                await self._commit.keep_partial(work, done)
-            else:
-                await self._commit.submit(work, done, log)
+            self._sharing.running[slot] = work
+            await self._course.follow(slot, work, budget_s=self._budget_s, stopping=self._stop.is_set)
+            del self._sharing.running[slot]
 
     async def _start(self, slot: int) -> Runner:
         setup = {
@@ -176,25 +222,34 @@ class Supervisor:
             "stage": self._stage.as_dict(),
             "code": [(sha256, len(data)) for sha256, data in self._code.items()],
         }
-        return await self._crew.start(slot, setup, b"".join(self._code.values()))
+        code = b"".join(self._code.values())
+        for _ in range(self._stage.retries):
+            with contextlib.suppress(LoadingLost):
+                return await self._crew.start(slot, setup, code)
+        return await self._crew.start(slot, setup, code)
 
     def _closing(self) -> bool:
         """Whether to stop claiming: cancelled, or a further task like the longest so far would not fit."""
-        left = self._a.deadline - time.monotonic() - _SHUTDOWN_S
-        return self._stop.is_set() or left < 1.5 * self._report.longest_task_s
+        return self._stop.is_set() or self._end - time.monotonic() < 1.5 * self._report.longest_task_s
 
     async def _watch(self) -> None:
-        """Stop on cancel, and end the runners when the invocation's time is up."""
+        """Stop on cancel, and pause the runners, then end them, when the invocation's time is up."""
         key = layout.cancel(self._a.job_id)
-        while True:
-            left = self._a.deadline - time.monotonic() - _SHUTDOWN_S
-            await asyncio.sleep(max(0.0, min(_CANCEL_POLL_S, left)))
-            out_of_time = time.monotonic() >= self._a.deadline - _SHUTDOWN_S
-            if out_of_time or await self._io.exists(self._io.jobs.bucket, key):
-                self._report.stopped = "deadline" if out_of_time else "cancelled"
-                self._stop.set()
-                self._crew.kill_all("deadline")
-                return
+        while (left := self._pause - time.monotonic()) > 0:
+            await asyncio.sleep(min(_CANCEL_POLL_S, left))
+            if await self._io.exists(self._io.jobs.bucket, key):
+                return self._halt("cancelled")
+        self._report.stopped = self._reason
+        self._stop.set()
+        for slot in range(vcpus(self._a.memory_mb)):
+            self._crew.progress.ask_pause(slot)
+        await asyncio.sleep(max(0.0, self._end - time.monotonic()))
+        return self._halt(self._reason)
+
+    def _halt(self, why: str) -> None:
+        self._report.stopped = why
+        self._stop.set()
+        self._crew.kill_all("deadline")
 
 
 def _first(group: BaseExceptionGroup[Refused]) -> Refused:

@@ -23,11 +23,13 @@ class Kind(IntEnum):
     SETUP = 1
     TASK = 2
     BLOCK = 3
+    GO = 4
     READY = 10
     REFUSED = 11
     RESULTS = 12
     DONE = 13
     NEED = 14
+    STEP = 15
 
 
 class Closed(ConnectionError):
