@@ -67,17 +67,17 @@ async def plan_chunks(
     at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def look(source: InputObject) -> Divided:
-        if source.size <= size.bytes:
-            return Divided(source)
         async with at_once:
             return await _look(reader, spec, source)
 
-    looks = [asyncio.ensure_future(look(source)) for source in objects]
+    large = [source for source in objects if source.size > size.bytes]
+    looks = [asyncio.ensure_future(look(source)) for source in large]
     try:
-        divided = await asyncio.gather(*looks)
+        seen = dict(zip((source.key for source in large), await asyncio.gather(*looks), strict=True))
     finally:
         for task in looks:
             task.cancel()
+    divided = [seen.get(source.key) or Divided(source) for source in objects]
     refuse_too_many(spec, divided, size)
     return cut(spec, await _find_rows(reader, spec, divided, size, scan_bytes), size)
 

@@ -10,7 +10,7 @@ import pytest
 
 import bellwren
 from bellwren.errors import InputError
-from bellwren.inputs.parquet_footer import footer_length, row_groups
+from bellwren.inputs.parquet_footer import Column, RowGroup, footer_length, ranges, row_groups
 
 from .bucket import Bucket, flat, pieces_of, plan, read
 
@@ -86,6 +86,12 @@ def test_the_footer_is_read_as_pyarrow_reads_it() -> None:
                 start = meta.dictionary_page_offset or meta.data_page_offset
                 assert (".".join(column.path), column.start) == (meta.path_in_schema, start)
                 assert column.end - column.start == meta.total_compressed_size
+
+
+def test_a_little_more_than_a_column_is_fetched_because_old_writers_understate_it() -> None:
+    group = RowGroup(1, (Column(("a",), 4, 50), Column(("b",), 50, 80), Column(("c",), 300, 400)))
+    assert ranges([group], None, limit=450) == [(4, 180), (300, 450)]
+    assert ranges([group], ["a", "c"], limit=1000) == [(4, 150), (300, 500)]
 
 
 @pytest.mark.parametrize("chunk", [1, "32MB"])
