@@ -21,12 +21,10 @@ PROTOCOL = 5
 
 
 def decode(frame: Frame, codec: Codec) -> Any:
-    """The value of a VALUE or NONE frame. Whatever unpickling raises is raised."""
-    if frame.kind is Kind.NONE:
-        return None
-    if frame.kind is not Kind.VALUE:
-        raise ValueError(f"a {frame.kind.name} frame holds no value")
-    return json.loads(frame.data) if codec == "json" else pickle.loads(frame.data)  # noqa: S301 - the user's
+    """The value of a frame; a failed item is its `TaskFailure`. Whatever unpickling raises is raised."""
+    if frame.kind is Kind.VALUE:
+        return json.loads(frame.data) if codec == "json" else pickle.loads(frame.data)  # noqa: S301 - the user's
+    return None if frame.kind is Kind.NONE else decode_failure(frame.data)[0]
 
 
 def encode_json(value: Any, *, what: str = "the value") -> bytes:

@@ -29,7 +29,7 @@ _STATELESS = (MethodDescriptorType, functools._lru_cache_wrapper)
 
 
 class Function:
-    """The function of a payload; `for_task` gives what one task is to call."""
+    """The function of a payload: call it once for each task, or let `for_task` give what one task may call often."""
 
     def __init__(self, envelope: Envelope) -> None:
         self._envelope: Envelope | None = envelope
@@ -45,6 +45,10 @@ class Function:
             self._always = True
         else:
             self._shipped = _digest(self._fn)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run one task."""
+        return self.for_task()(*arguments)
 
     def for_task(self) -> Callable[..., Any]:
         """The callable for the next task."""

@@ -1,55 +1,24 @@
-"""What became of one item: `run` on the worker makes a frame of it, `rebuild` on the client reads a failure.
+"""What became of one item: `finish` and `failed` on the worker, `rebuild` and `value_of` on the client.
 
-Nothing that user code does escapes from `run`: every exception, ``SystemExit`` (with code 0 too) and
-``KeyboardInterrupt`` included, is that item's failure. What kills the process is the supervisor's to report.
+The caller of user code catches ``BaseException``: ``SystemExit`` (with code 0 too) and ``KeyboardInterrupt`` are
+that item's failure like any other. What kills the process is the supervisor's to report.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from types import AsyncGeneratorType, CoroutineType, GeneratorType, TracebackType
 from typing import Any
 
 from bellwren.errors import PayloadError, TaskError, TaskFailure
-from bellwren.framing import Frame, Kind
-from bellwren.payload import lines, seeding
+from bellwren.framing import Frame
+from bellwren.payload import lines
 from bellwren.payload.codecs import Codec, decode
 from bellwren.payload.exceptions import encode_exception, kinds, rebuild_exception
 from bellwren.payload.failure import decode_failure, failure_frame
-from bellwren.payload.fresh import Function
-from bellwren.payload.results import result_frame
-from bellwren.payload.text import TRACEBACK_LIMIT, clip, message_of, short_repr
+from bellwren.payload.text import TRACEBACK_LIMIT, clip, message_of
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_UNREAD = object()
-
-
-def run(
-    function: Function | Callable[[Any], Any],
-    item: Frame,
-    *,
-    job_id: str,
-    index: int,
-    item_codec: Codec = "pickle",
-    codec: Codec = "pickle",
-) -> Frame:
-    """Run the function on one item and give its VALUE, NONE or FAILURE frame.
-
-    ``function`` is what `unpack.load` gave, or any callable that is used as it is for every item.
-
-    Seeds the random generators for the item (`seeding.seed`), loads the item, calls, finishes what the call left
-    to do (a generator's list, a coroutine's value), and encodes the result. An item that is the failure of
-    an earlier job's item is a `TaskFailure`, as in that job's results. Raises nothing of the user's.
-    """
-    value: Any = _UNREAD
-    try:
-        seeding.seed(job_id, index)
-        value = decode_failure(item.data)[0] if item.kind is Kind.FAILURE else decode(item, item_codec)
-        call = function.for_task() if isinstance(function, Function) else function
-        return result_frame(finish(call(value)), codec, index=index)
-    except BaseException as error:  # noqa: BLE001 - see the module's docstring
-        return failed(error, index=index, item=None if value is _UNREAD else short_repr(value))
 
 
 def finish(returned: Any) -> Any:
@@ -109,7 +78,7 @@ def task_error(data: bytes, *, failed: int = 1) -> TaskError:
 
 
 def value_of(frame: Frame, codec: Codec = "pickle", *, index: int) -> Any:
-    """Client side: the value of a VALUE or NONE frame.
+    """Client side: the value of a frame; a `TaskFailure` for an item that failed.
 
     PayloadError, naming the item, if its result cannot be loaded here (a class of a module that is not there).
     """

@@ -39,11 +39,11 @@ def check_versions(python: str, cloudpickle: str) -> None:
         )
 
 
-def load(data: bytes, *, sha256: str, folder: str | None = None) -> Function:
+def load(data: bytes | memoryview, *, sha256: str, folder: str | None = None) -> Function:
     """The function of a payload.
 
     Args:
-        data: the payload, as `pack.Payload.data` had it.
+        data: the payload, as `pack.Payload.data` had it. Large read-only arrays of the function stay in it.
         sha256: what its SHA-256 must be.
         folder: where the sources of the user's own modules are written; runners of one payload may share it. A new
             temporary folder by default, which is the caller's to remove with the runner's others.

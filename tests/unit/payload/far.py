@@ -19,7 +19,9 @@ from bellwren.payload.pack import Payload, pack
 WORKER = """
 import sys, pathlib
 from bellwren.framing import FrameWriter, read_frames
-from bellwren.payload import outcome, unpack
+from bellwren.engine.calls import Caller
+from bellwren.payload import codecs, unpack
+caller = Caller("job", "pickle", 0, ())
 folder = pathlib.Path(sys.argv[1])
 for number, sha256 in enumerate(sys.argv[2:]):
     data = (folder / f"payload{number}").read_bytes()
@@ -27,7 +29,7 @@ for number, sha256 in enumerate(sys.argv[2:]):
     with open(folder / f"items{number}", "rb") as items, open(folder / f"results{number}", "wb") as results:
         writer = FrameWriter(results.write)
         for index, item in enumerate(read_frames(items)):
-            frame = outcome.run(function, item, job_id="job", index=index)
+            frame = caller.call(function, lambda: codecs.decode(item, "pickle"), index=index)
             writer.add(*frame)
         writer.close()
 """

@@ -72,9 +72,9 @@ def test_tuples_are_written_as_arrays_and_lone_surrogates_are_kept() -> None:
     assert "é".encode() in encode_json("é")
 
 
-def test_a_failure_frame_holds_no_value() -> None:
-    with pytest.raises(ValueError, match="FAILURE frame holds no value"):
-        decode(failure_frame(TaskFailure(0, "T", "m")), "pickle")
+def test_a_failed_item_is_its_failure() -> None:
+    failure = TaskFailure(0, "T", "m")
+    assert decode(failure_frame(failure), "pickle") == failure
 
 
 def test_a_failed_item_has_its_line_among_the_others() -> None:
