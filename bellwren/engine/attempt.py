@@ -24,6 +24,8 @@ from bellwren.engine.wire import Kind
 
 OUT_OF_MEMORY_EXIT = 77
 """Exit code by which a runner says that an allocation failed under its memory limit."""
+LINE_CLOSED_EXIT = 78
+"""Exit code by which a runner says that it can't talk to its supervisor any more."""
 _WATCH_S = 0.05
 
 
@@ -155,7 +157,8 @@ class Attempt:
                 "type": "OutOfMemory",
                 "message": f"the item needed more memory than its runner has{tried}; raise memory_mb",
             }
-        if runner.killed_for == "silent" and status == signal.SIGKILL:
+        silenced = runner.killed_for == "silent" and status == signal.SIGKILL
+        if silenced or status == LINE_CLOSED_EXIT << 8:
             message = f"the item closed the descriptors by which its runner is led{tried}"
             return {"type": "WorkerDied", "message": message}
         hint = "; the kernel does that when memory runs out" if status == signal.SIGKILL else ""

@@ -11,7 +11,7 @@ import os
 import socket
 
 from bellwren.engine import operations, wire
-from bellwren.engine.attempt import OUT_OF_MEMORY_EXIT
+from bellwren.engine.attempt import LINE_CLOSED_EXIT, OUT_OF_MEMORY_EXIT
 from bellwren.engine.calls import describe
 from bellwren.engine.channel import Channel, Paused
 from bellwren.engine.loading import load
@@ -52,6 +52,9 @@ def live(sock: socket.socket, progress: Progress, slot: int, log_fd: int) -> Non
             with contextlib.suppress(MemoryError):
                 channel.flush()
             os._exit(OUT_OF_MEMORY_EXIT)
+        except OSError:
+            # User code's own errors are its items' failures and do not come here.
+            os._exit(LINE_CLOSED_EXIT)
 
 
 def _cut(code: memoryview, sizes: list[tuple[str, int]]) -> dict[str, memoryview]:
