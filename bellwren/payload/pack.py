@@ -89,29 +89,21 @@ def pack(
             f"a function was expected, found {name}, a {type(fn).__name__}, which cannot be called"
         )
     wanted = Needs()
-    if needs is not None:
-        wanted.update(needs)
+    wanted.update(needs or Needs())
     pieces, buffers = _pickled(fn, name, wanted)
     _add_own_code(fn, wanted)
     found = collect(wanted, modules)
     shipped = _shipped(found, wanted, modules)
     if worker_packages is not None:
         check_packages(found.installed, worker_packages)
-    head = {
-        "python": python_minor(),
-        "cloudpickle": cloudpickle.__version__,
-        "name": name,
-        "lines": _lines(wanted),
-    }
-    data = seal(head, pieces, buffers, shipped)
+    made_by = {"python": python_minor(), "cloudpickle": cloudpickle.__version__, "name": name}
+    data = seal({**made_by, "lines": _lines(wanted)}, pieces, buffers, shipped)
     return Payload(
         data,
         hashlib.sha256(data).hexdigest(),
-        python_minor(),
-        cloudpickle.__version__,
-        name,
-        tuple(module.name for module in shipped),
-        tuple(sorted(found.installed)),
+        **made_by,
+        modules=tuple(module.name for module in shipped),
+        packages=tuple(sorted(found.installed)),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from far import far_map
 
+from bellwren.payload import seeding
 from bellwren.payload.seeding import seed
 
 
@@ -29,6 +30,15 @@ def test_the_seed_depends_on_the_job_and_the_item_alone() -> None:
         seed(job, index)
         others.add(draw())
     assert len(others | {first}) == 4
+
+
+def test_no_two_items_of_a_job_share_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+    monkeypatch.setattr(seeding.random, "seed", seeds.append)
+    monkeypatch.setattr(seeding, "_SEEDED", ())
+    for index in range(100_000):
+        seeding.seed("job", index)
+    assert len({value % (1 << 32) for value in seeds}) == 100_000
 
 
 @pytest.mark.parametrize("library", ["numpy", pytest.param("torch", marks=pytest.mark.slow)])
