@@ -18,6 +18,8 @@ from bellwren.store import Store
 
 Document = dict[str, Any]
 
+_SKIPPED_SHOWN = 100
+
 
 def measure_records(document: JobSpec, deployment: Deployment) -> Document:
     """List the input: ``objects``, ``bytes``, and the versions of its objects that the job will read.
@@ -39,6 +41,7 @@ def measure_records(document: JobSpec, deployment: Deployment) -> Document:
         "input": spec.to_dict(),
         "listed": objects,
         "objects": len(objects),
+        "skipped": list(chosen.skipped[:_SKIPPED_SHOWN]),
         "bytes": sum(size for _, size, _ in objects),
         "items": None,
     }

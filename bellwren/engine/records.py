@@ -9,7 +9,7 @@ from bellwren.engine.attempt import Work
 from bellwren.engine.io import Pool
 from bellwren.engine.stage import Stage
 from bellwren.inputs.chunks import Chunk, ChunkTable
-from bellwren.inputs.compression import recognise
+from bellwren.inputs.compression import MAGIC_BYTES, recognise
 from bellwren.inputs.fetch import fetch
 from bellwren.inputs.records import records
 from bellwren.inputs.source import Piece
@@ -46,7 +46,7 @@ class RecordSource:
         spec = self._spec
         if spec.format != "lines" or spec.encoding != "utf-8" or spec.compression not in ("auto", "none"):
             return False
-        starts = (piece.data[:8] for piece in pieces if piece.offset == 0)
+        starts = (piece.data[:MAGIC_BYTES] for piece in pieces if piece.offset == 0)
         return spec.compression == "none" or all(recognise(start) == "none" for start in starts)
 
 
