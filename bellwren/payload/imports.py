@@ -41,13 +41,13 @@ def of_module(text: bytes, file: str, package: str) -> ModuleImports:
     tree = ast.parse(text, file)
     found: list[Import] = []
     _walk(tree.body, package, True, found)
-    names = {
-        node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in ast.walk(tree)
-    }
-    if names & _BY_NAME:
-        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    nodes = list(ast.walk(tree))
+    if _BY_NAME & set(map(_name, nodes)):
+        texts = [node.value for node in nodes if isinstance(node, ast.Constant)]
         found.extend(Import(str(text), False, True) for text in texts if _is_module_name(text))
-    return ModuleImports(tuple(found), bool(names & _LISTING))
+    written = {id(node.func) for node in nodes if isinstance(node, ast.Call) and _names_a_module(node)}
+    computed = any(_name(node) in _LISTING and id(node) not in written for node in nodes)
+    return ModuleImports(tuple(found), computed)
 
 
 def of_code(code: CodeType, package: str) -> Iterator[Import]:
@@ -88,6 +88,19 @@ def _statements(node: ast.AST) -> list[ast.stmt]:
     if isinstance(node, ast.stmt):
         return [node]
     return [part for child in ast.iter_child_nodes(node) for part in _statements(child)]
+
+
+def _name(node: ast.AST) -> str:
+    """The name or attribute that a node reads; empty for any other node."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _names_a_module(call: ast.Call) -> bool:
+    """Whether the call's first argument is the whole name of a module, written there."""
+    first = call.args[0] if call.args else None
+    return isinstance(first, ast.Constant) and _is_module_name(first.value)
 
 
 def _from(name: str, level: int, names: tuple[str, ...], package: str, certain: bool) -> Iterator[Import]:

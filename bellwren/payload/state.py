@@ -3,7 +3,8 @@
 A worker imports a shipped module from its source. Values that the source computes are computed again there, for the
 worker's place and environment; what the client *set* must come along:
 
-- a name that the source binds to a literal (``K = 5``) and that has another value now;
+- a name that the source binds to a literal (``K = 5``) and that has another value now; not so a container that
+  the source goes on to fill;
 - a name that the source does not bind at all (``helper.NEW = 1``);
 - a function or class that was replaced (a monkeypatch);
 - a name imported from another shipped module in which that name has another value now.
@@ -46,6 +47,7 @@ def changed(source: Source, needs: Needs) -> bytes:
         return b""
     tree = ast.parse(source.text, source.file)
     bound = dict(_bindings(tree.body, source.package))
+    bound |= {name: _OPAQUE for name in _filled(tree.body) if isinstance(bound.get(name), (dict, list, set))}
     star = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in tree.body)
     values: dict[str, Any] = {}
     for name, value in list(vars(source.module).items()):
@@ -93,6 +95,19 @@ def _bindings(body: list[ast.stmt], package: str) -> Iterator[tuple[str, Any]]:
             yield from ((part.asname or part.name, _Imported(module, part.name)) for part in node.names)
         else:
             yield from _names(node)
+
+
+def _filled(body: list[ast.stmt]) -> Iterator[str]:
+    """Names that the top of a module does something with beyond binding and plain reading."""
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            plain = all(isinstance(target, ast.Name) for target in targets)
+            if plain and not any(isinstance(part, ast.Call) for part in ast.walk(node)):
+                continue
+        yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def _names(node: ast.AST) -> Iterator[tuple[str, Any]]:

@@ -294,6 +294,28 @@ def test_what_the_client_set_in_a_module_is_set_on_the_worker(program: Program) 
     assert after == "[6, 5, {'a': 1, 'b': 2}, 3, 11, 1, ['two'], True, False]"
 
 
+def test_a_table_that_a_module_fills_is_filled_on_the_worker_and_not_shipped(program: Program) -> None:
+    files = {
+        "table.py": """
+            SIZE = 20_000
+            SQUARES = {}
+            for n in range(SIZE):
+                SQUARES[n] = n * n
+            NAMES = []
+            NAMES.extend(str(n) for n in range(SIZE))
+            def f(x): return SQUARES[x], NAMES[x], SIZE
+        """,
+        "main.py": """
+            import table
+            from far import far_map, pack
+            print(len(pack(table.f).data) < 3_000, far_map(table.f, [7]))
+            table.SIZE = 10
+            print(far_map(table.f, [7]))
+        """,
+    }
+    assert program(files) == ["True [(49, '7', 20000)]", "[(49, '7', 10)]"]
+
+
 def test_a_module_that_is_no_python_is_refused_by_name(program: Program) -> None:
     main = """
         import helper, pathlib

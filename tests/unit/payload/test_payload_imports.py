@@ -45,6 +45,10 @@ def test_imports_of_a_text(text: str, found: set[tuple[str, bool, bool]]) -> Non
 def test_computed_imports_are_noticed() -> None:
     assert imports.of_module(b"import importlib\nimportlib.import_module(name)", "f.py", "").computed
     assert imports.of_module(b"__import__(name)", "f.py", "").computed
+    assert imports.of_module(b"load = importlib.import_module", "f.py", "").computed
+    assert imports.of_module(b"importlib.import_module('.x', __name__)", "f.py", "").computed
+    assert imports.of_module(b"for m in pkgutil.walk_packages(): pass", "f.py", "").computed
+    assert not imports.of_module(b"__import__('threading').Lock()", "f.py", "").computed
     assert not imports.of_module(b"import a\nname.load()", "f.py", "").computed
 
 
