@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -58,7 +59,14 @@ class Options:
         return Options(**given)
 
     def fields_of_document(self) -> dict[str, Any]:
-        """The options in the form of the job document; what is not given is left out."""
+        """The options in the form of the job document; what is not given is left out.
+
+        Raises:
+            SpecError: naming each option whose value is of no use; the bounds of values are checked with the document.
+        """
+        faults = [*_wrong_shapes(self)]
+        if faults:
+            raise SpecError(faults)
         document: dict[str, Any] = {
             "workers": self.workers,
             "memory_mb": self.memory_mb,
@@ -75,3 +83,26 @@ class Options:
             if (value := getattr(self, name)) is not None:
                 document[name] = value
         return document
+
+
+def _wrong_shapes(options: Options) -> Iterator[Fault]:
+    for name in ("params", "context", "env"):
+        if not isinstance(value := getattr(options, name), Mapping):
+            yield Fault(name, _shown(value), "a dict")
+    requirements = options.requirements
+    # A text would be taken for a list of its letters.
+    if isinstance(requirements, str) or not isinstance(requirements, Iterable):
+        yield Fault("requirements", _shown(requirements), 'a list, such as ["pandas>=2"]')
+    retried = options.retry_on
+    if isinstance(retried, str) or not isinstance(retried, Iterable):
+        yield Fault(
+            "retry_on", _shown(retried), "a list of exception types or their names, such as [TimeoutError]"
+        )
+        return
+    for number, one in enumerate(retried):
+        if not isinstance(one, str) and not (isinstance(one, type) and issubclass(one, BaseException)):
+            yield Fault(f"retry_on[{number}]", _shown(one), "an exception type or its name")
+
+
+def _shown(value: object) -> str:
+    return f"{reprlib.repr(value)}, a {type(value).__name__}"

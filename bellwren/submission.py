@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from bellwren import layout
+from bellwren import layout, spec
 from bellwren.deployment import Deployment
 from bellwren.errors import VersionMismatch
 from bellwren.inputs.spec import InputSpec
@@ -21,71 +22,10 @@ if TYPE_CHECKING:
     from bellwren.cloud import Cloud
 
 _LABEL = re.compile(r"[^A-Za-z0-9._-]+")
+_PIECE_BYTES = 1 << 20
 
-
-def make_document(
-    kind: str, functions: Mapping[str, Callable[..., Any] | None], items: Any, options: Options, cloud: Cloud
-) -> dict[str, Any]:
-    """The document of a job that runs these functions.
-
-    Everything is packed before anything is uploaded, and what is there already (named by its content) is not uploaded
-    again.
-
-    Raises:
-        PayloadError: naming what cannot be shipped.
-    """
-    document: dict[str, Any] = {"bellwren": 1, "kind": kind, **options.fields_of_document()}
-    document["output"] = {"format": "pickle", **({"uri": options.output} if options.output else {})}
-    if isinstance(items, InputSpec):
-        document["input"] = items.to_dict()
-        payloads = _packed(functions, None)
-    else:
-        with write_items(items) as written:
-            payloads = _packed(functions, written.needs)
-            document["items_payload"] = _upload_items(written, payloads["map"], cloud.jobs_store)
-    document["payload"] = {role: _upload(one, cloud.jobs_store) for role, one in payloads.items()}
-    name = payloads["map"].name
-    document.setdefault("name", name[:200])
-    document.setdefault("algorithm", _label(name))
-    return document
-
-
-def _packed(functions: Mapping[str, Callable[..., Any] | None], needs: Needs | None) -> dict[str, Payload]:
-    return {role: pack(function, needs=needs) for role, function in functions.items() if function is not None}
-
-
-def _upload(payload: Payload, jobs: Store) -> dict[str, str]:
-    key = layout.code(payload.sha256)
-    if jobs.head(key) is None:
-        jobs.put(key, payload.data)
-    return {
-        "key": key,
-        "sha256": payload.sha256,
-        "python": payload.python,
-        "cloudpickle": payload.cloudpickle,
-    }
-
-
-def _upload_items(items: Items, payload: Payload, jobs: Store) -> dict[str, Any]:
-    data = items.file.read()
-    sha256 = hashlib.sha256(data).hexdigest()
-    key = layout.code(sha256)
-    if jobs.head(layout.index(key)) is None:
-        jobs.put(key, data)
-        # Written last: whoever finds the index finds the items too.
-        jobs.put(layout.index(key), as_json(items.index.as_dict()))
-    return {
-        "key": key,
-        "sha256": sha256,
-        "python": python_minor(),
-        "cloudpickle": payload.cloudpickle,
-        "count": items.count,
-    }
-
-
-def _label(name: str) -> str:
-    """A function's name as the label under which its runs are measured."""
-    return _LABEL.sub("-", name).strip("-._")[:64] or "function"
+Uploads = dict[str, bytes | BinaryIO]
+"""What is to be stored under which key, in the order of storing."""
 
 
 def check_python(deployment: Deployment) -> None:
@@ -100,3 +40,90 @@ def check_python(deployment: Deployment) -> None:
             f"this is Python {here}, the workers of stage {deployment.stage!r} run Python {deployment.python}, and "
             f"functions travel as byte code; run this with Python {deployment.python}, or deploy from Python {here}"
         )
+
+
+def make_document(
+    kind: str, functions: Mapping[str, Callable[..., Any] | None], items: Any, options: Options, cloud: Cloud
+) -> dict[str, Any]:
+    """The document of a job that runs these functions.
+
+    Everything is packed, and the document checked, before anything is uploaded; what is there already (named by its
+    content) is not uploaded again.
+
+    Raises:
+        PayloadError: naming what cannot be shipped.
+        SpecError: naming every option that is wrong.
+    """
+    document: dict[str, Any] = {"bellwren": 1, "kind": kind, **options.fields_of_document()}
+    document["output"] = {"format": "pickle", **({"uri": options.output} if options.output else {})}
+    uploads: Uploads = {}
+    with ExitStack() as stack:
+        needs = _add_items(document, items, uploads, stack)
+        payloads = {
+            role: pack(function, needs=needs) for role, function in functions.items() if function is not None
+        }
+        document["payload"] = {role: _reference(one) for role, one in payloads.items()}
+        uploads |= {layout.code(one.sha256): one.data for one in payloads.values()}
+        name = payloads["map"].name
+        document.setdefault("name", name[:200])
+        document.setdefault("algorithm", _label(name))
+        spec.from_dict(document)
+        upload(uploads, cloud.jobs_store)
+    return document
+
+
+def upload(uploads: Uploads, jobs: Store) -> None:
+    """Store what is not there yet."""
+    for key, data in uploads.items():
+        if jobs.head(key) is None:
+            jobs.put(key, data)
+
+
+def _add_items(document: dict[str, Any], items: Any, uploads: Uploads, stack: ExitStack) -> Needs | None:
+    """Name the items in the document; what they refer to is for the functions to bring."""
+    if isinstance(items, InputSpec):
+        document["input"] = items.to_dict()
+        return None
+    written = stack.enter_context(write_items(items))
+    sha256 = _sha256(written)
+    key = layout.code(sha256)
+    uploads[key] = written.file
+    # Written last: whoever finds the index finds the items too.
+    uploads[layout.index(key)] = as_json(written.index.as_dict())
+    document["items_payload"] = {
+        "key": key,
+        "sha256": sha256,
+        "python": python_minor(),
+        "cloudpickle": cloudpickle_version(),
+        "count": written.count,
+    }
+    return written.needs
+
+
+def _reference(payload: Payload) -> dict[str, str]:
+    return {
+        "key": layout.code(payload.sha256),
+        "sha256": payload.sha256,
+        "python": payload.python,
+        "cloudpickle": payload.cloudpickle,
+    }
+
+
+def cloudpickle_version() -> str:
+    """The version with which functions and items are pickled here."""
+    import cloudpickle  # noqa: PLC0415  loaded by the pickler anyway
+
+    return str(cloudpickle.__version__)
+
+
+def _sha256(items: Items) -> str:
+    digest = hashlib.sha256()
+    while piece := items.file.read(_PIECE_BYTES):
+        digest.update(piece)
+    items.file.seek(0)
+    return digest.hexdigest()
+
+
+def _label(name: str) -> str:
+    """A function's name as the label under which its runs are measured."""
+    return _LABEL.sub("-", name).strip("-._")[:64] or "function"

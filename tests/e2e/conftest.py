@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import bellwren
+from bellwren import Cloud
 from bellwren.local import LocalCloud, start, stop
 from bellwren.local.access import MISLEADING_VARIABLES
 
@@ -76,6 +78,18 @@ def cloud_endpoint(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> s
     for name, value in deployment.cloud.environment().items():
         monkeypatch.setenv(name, value)
     return deployment.endpoint
+
+
+@pytest.fixture(scope="module")
+def cloud(deployment: Deployment) -> Iterator[Cloud]:
+    """The client, connected as a user's shell is after ``local env``."""
+    environment = pytest.MonkeyPatch()
+    for name in MISLEADING_VARIABLES:
+        environment.delenv(name, raising=False)
+    for name, value in deployment.cloud.environment().items():
+        environment.setenv(name, value)
+    yield bellwren.connect()
+    environment.undo()
 
 
 @pytest.hookimpl(wrapper=True)
