@@ -163,9 +163,14 @@ def trail(job_id: str, stage: str, task: int, start: int = 0) -> str:
     return f"{trails(job_id, stage)}{task:06d}.{start:09d}"
 
 
-def redone(job_id: str, stage: str, task: int) -> str:
-    """Exists once a task that a resumed job had to do again is done."""
-    return f"{work(job_id)}{stage}/redone/{task:06d}"
+def redone_tasks(job_id: str, stage: str) -> str:
+    """Prefix of the marks on tasks that a resumed job has done again."""
+    return f"{work(job_id)}{stage}/redone/"
+
+
+def redone(job_id: str, stage: str, round_: int, task: int) -> str:
+    """Exists once a task that a resumed job had to do again, from this round on, is done."""
+    return f"{redone_tasks(job_id, stage)}{round_}/{task:06d}"
 
 
 def fatal(job_id: str) -> str:

@@ -54,6 +54,16 @@ def read_part(format_: Format, data: bytes, *, name: str = "the part") -> Iterat
         yield decode_failure(frame.data)[0] if frame.kind is Kind.FAILURE else decode(frame, "pickle")
 
 
+def encoded_results(format_: Format, data: bytes) -> Iterator[tuple[bytes, bool]]:
+    """The results of a part as they are encoded in it, and whether each stands for a failed item."""
+    if format_ == "jsonl":
+        for line in data.split(b"\n")[:-1]:
+            yield line + b"\n", line.startswith(_FAILURE_LINE)
+    else:
+        for frame in framing.read_frames([data]):
+            yield encode_result(format_, frame), frame.kind is Kind.FAILURE
+
+
 def failure_frames(format_: Format, data: bytes) -> Iterator[bytes]:
     """The failed items of a part of format ``pickle``, as ``payload.outcome.rebuild`` reads them."""
     if format_ == "pickle":

@@ -165,10 +165,12 @@ class Store:
             return False
         return True
 
-    def replace(self, key: str, data: bytes, etag: str) -> bool:
+    def replace(self, key: str, data: bytes, etag: str, metadata: dict[str, str] | None = None) -> bool:
         """Write the object only if it still is the one with this ETag (compare and swap); False if not."""
         try:
-            obstore.put(self._s3, key, data, mode={"e_tag": etag}, use_multipart=False)
+            obstore.put(
+                self._s3, key, data, mode={"e_tag": etag}, use_multipart=False, attributes=metadata
+            )
         except (PreconditionError, NotFoundError, FileNotFoundError):
             return False
         return True

@@ -84,7 +84,7 @@ def finish(stage: Stage) -> Statements:
     return [
         access.read(jobs, _JOBS, _WORK),
         access.write(jobs, _JOBS),
-        access.erase(jobs, _WORK),
+        access.erase(jobs, _WORK, f"{layout.errors('*')}*"),
         access.look_up(jobs, data),
         access.read(data, "*"),
         access.write(records, f"{layout.RECORDS}*"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,9 @@ Document = dict[str, Any]
 FAILURES_IN_STATUS = 100
 FAILURES_KEPT = 1000
 _TRACEBACK_IN_STATUS = 4000
+
+
+_SPENT = re.compile(r"/(claims|trail)/|/(fatal|cancel)\.json$")
 
 
 @dataclass
@@ -55,14 +59,17 @@ class Ending:
 def finish(state: Document, deployment: Deployment) -> Document:
     """Run the Finish state; returns ``{"status"}``."""
     jobs = Store(deployment.jobs_bucket)
-    job_id, error, aborted = _read_state(state)
+    call = _read_state(state)
+    job_id = call.job_id
     found = status.read(jobs, job_id)
-    if found is None and not jobs.head(layout.claim(job_id)):
-        # Nobody ever claimed such a job: an execution that was aborted before its first state.
-        return {"status": "FAILED"}
+    claim = jobs.find_json(layout.claim(job_id))
+    if claim is None or (call.execution and claim["execution"] != call.execution):
+        # An execution that was aborted before its first state, or from which another one has taken the job over.
+        return {"status": found["status"] if found else "FAILED"}
     if found is not None and found["status"] in status.FINAL:
+        _clean(job_id, found["status"], jobs)
         return {"status": found["status"]}
-    ending = _look(job_id, error, aborted, jobs)
+    ending = _look(call, jobs)
     _judge(ending)
     _write_failures(ending, jobs)
     final = _final_status(ending, found, jobs)
@@ -82,13 +89,20 @@ def finish(state: Document, deployment: Deployment) -> Document:
         jobs.create(layout.status(job_id), as_json(final))
     else:
         final = status.update(jobs, job_id, final)
-    if ending.outcome == "SUCCEEDED":
-        _clean(job_id, jobs)
+    _clean(job_id, final["status"], jobs)
     return {"status": final["status"]}
 
 
-def _read_state(state: Document) -> tuple[str, Document | None, bool]:
-    """The job, what went wrong on the way here, and whether the execution was aborted."""
+@dataclass(frozen=True)
+class _Call:
+    job_id: str
+    execution: str
+    error: Document | None = None
+    """What went wrong on the way here."""
+    aborted: bool = False
+
+
+def _read_state(state: Document) -> _Call:
     if state.get("detail-type"):
         detail = state["detail"]
         started = json.loads(detail.get("input") or "{}")
@@ -97,12 +111,13 @@ def _read_state(state: Document) -> tuple[str, Document | None, bool]:
             "type": f"Execution{detail['status'].title().replace('_', '')}",
             "message": detail.get("cause") or "",
         }
-        return job_id, error, detail["status"] == "ABORTED"
+        return _Call(job_id, detail.get("executionArn", ""), error, detail["status"] == "ABORTED")
     job_id = state.get("job_id") or read_request(state["input"], state["name"]).job_id
-    caught = state.get("error")
+    caught, execution = state.get("error"), state.get("execution", "")
     if not caught:
-        return job_id, None, False
-    return job_id, {"type": caught.get("Error", "Error"), "message": _cause(caught.get("Cause", ""))}, False
+        return _Call(job_id, execution)
+    error = {"type": caught.get("Error", "Error"), "message": _cause(caught.get("Cause", ""))}
+    return _Call(job_id, execution, error)
 
 
 def _cause(cause: str) -> str:
@@ -112,7 +127,8 @@ def _cause(cause: str) -> str:
     return cause
 
 
-def _look(job_id: str, error: Document | None, aborted: bool, jobs: Store) -> Ending:
+def _look(call: _Call, jobs: Store) -> Ending:
+    job_id = call.job_id
     plan = jobs.find_json(layout.plan(job_id))
     fatal = jobs.find_json(layout.fatal(job_id))
     ending = Ending(
@@ -120,8 +136,8 @@ def _look(job_id: str, error: Document | None, aborted: bool, jobs: Store) -> En
         spec=jobs.find_json(layout.spec(job_id)),
         plan=plan,
         profile=jobs.find_json(layout.profile(job_id)),
-        error=fatal or error or (plan or {}).get("error"),
-        cancelled=aborted or jobs.head(layout.cancel(job_id)) is not None,
+        error=fatal or call.error or (plan or {}).get("error"),
+        cancelled=call.aborted or jobs.head(layout.cancel(job_id)) is not None,
     )
     for name, document in (plan or {}).get("stages", {}).items():
         ending.stages[name] = read_stage(jobs, job_id, Stage.from_dict(document))
@@ -144,6 +160,26 @@ def _judge(ending: Ending) -> None:
                     f"the first is item {first['index']}: {first['type']}: {first['message']}"
                 ),
             }
+    if not ending.error and not ending.cancelled:
+        ending.error = _missing(ending)
+
+
+def _missing(ending: Ending) -> Document | None:
+    """What a job that seems to have succeeded lacks. Nothing is known that would lead here; better safe than silent."""
+    message = ""
+    for name in (ending.plan or {}).get("order", ["map"]):
+        report = ending.stages.get(name)
+        if report is None:
+            message = f"stage {name!r} never ran"
+        elif len(report.committed) != report.tasks:
+            message = f"{report.tasks - len(report.committed)} of {report.tasks} outputs of stage {name!r} are missing"
+        if message:
+            return {"type": "Incomplete", "message": f"{message}; resume the job"}
+    declared = (ending.profile or {}).get("items")
+    read = next(iter(ending.stages.values())).items
+    if declared is not None and read != declared:
+        return {"type": "Incomplete", "message": f"the job has {declared} item(s), but {read} were read"}
+    return None
 
 
 def _numbered(report: StageReport) -> Iterator[Document]:
@@ -157,8 +193,13 @@ def _numbered(report: StageReport) -> Iterator[Document]:
 
 
 def _write_failures(ending: Ending, jobs: Store) -> None:
-    for failure in ending.failures[:FAILURES_KEPT]:
-        jobs.put_json(layout.error(ending.job_id, failure["index"]), failure)
+    kept = {
+        layout.error(ending.job_id, failure["index"]): failure for failure in ending.failures[:FAILURES_KEPT]
+    }
+    for key, failure in kept.items():
+        jobs.put_json(key, failure)
+    # Failures of a run before this one, which was resumed.
+    jobs.delete([entry.key for entry in jobs.list(layout.errors(ending.job_id)) if entry.key not in kept])
 
 
 def _final_status(ending: Ending, found: Document | None, jobs: Store) -> Document:
@@ -192,6 +233,13 @@ def _publish(record: Document, deployment: Deployment) -> None:
     Store(deployment.records_bucket).create(key, as_json(record))
 
 
-def _clean(job_id: str, jobs: Store) -> None:
-    """Delete the working keys of a job that needs them no more; a failed job may be resumed from them."""
-    jobs.delete([entry.key for entry in jobs.list(layout.work(job_id))])
+def _clean(job_id: str, outcome: str, jobs: Store) -> None:
+    """Delete the working keys that a job needs no more.
+
+    One that may be resumed keeps what it has done and the reports of it, but starts with a clean slate: no claims, no
+    verdict on the whole job, no notes on items, which get new tries.
+    """
+    keys = [entry.key for entry in jobs.list(layout.work(job_id))]
+    if outcome != "SUCCEEDED":
+        keys = [key for key in keys if _SPENT.search(key)]
+    jobs.delete(keys)

@@ -7,18 +7,27 @@ next stage, or the end. It holds nothing between calls. A retried Plan finds the
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from typing import Any
 
-from bellwren import layout
+from bellwren import cost, layout
 from bellwren.control import stages
+from bellwren.control.reports import read_stage
 from bellwren.control.sizing import default_choice, nearest_memory
 from bellwren.control.status import update
 from bellwren.deployment import Deployment
 from bellwren.engine.commit import done_tasks, output_bucket
 from bellwren.engine.stage import Stage
-from bellwren.store import Store
+from bellwren.records.record import usage
+from bellwren.store import Store, as_json
 
 Document = dict[str, Any]
+
+BARREN_ROUNDS = 2
+"""Rounds without any progress after which a job is given up: one may be bad luck."""
+LEAST_S = 0.5
+"""A round that has less than this to spend is not worth its start."""
 
 
 def plan(state: Document, deployment: Deployment) -> Document:
@@ -35,22 +44,39 @@ def plan(state: Document, deployment: Deployment) -> Document:
     jobs = Store(deployment.jobs_bucket)
     before = state.get("plan")
     after = [before["stage"], before["round"]] if before else None
-    document = jobs.find_json(layout.plan(job_id))
+    found = jobs.find_with_etag(layout.plan(job_id))
+    document: Document | None = json.loads(found[0]) if found else None
     if document is not None and document["after"] == after:
         answer: Document = document["answer"]
         return answer
     if document is None:
         document = _first(job_id, jobs, deployment)
         update(jobs, job_id, {name: document[name] for name in ("workers", "memory_mb")})
-    else:
+    elif not document.pop("resumed", False):
         _advance(job_id, jobs, document)
+    _keep_budget(job_id, jobs, document)
     document["after"] = after
     document["answer"] = _answer(document, deployment)
     if document["answer"]["next"] != "FINISH":
         stage = document["stages"][document["stage"]]
         progress = {"done": document["done"], "total": stage["tasks"], "stage": document["stage"]}
         update(jobs, job_id, {"status": "RUNNING", "progress": progress})
-    jobs.put_json(layout.plan(job_id), document)
+    data = as_json(document)
+    written = (
+        jobs.replace(layout.plan(job_id), data, found[1]) if found else jobs.create(layout.plan(job_id), data)
+    )
+    if not written:
+        return _answer_of_another(job_id, jobs, after)
+    return document["answer"]  # type: ignore[no-any-return]
+
+
+def _answer_of_another(job_id: str, jobs: Store, after: list[Any] | None) -> Document:
+    """A second call at the same time, or our own whose answer was lost, wrote the plan: there is one answer."""
+    document = jobs.get_json(layout.plan(job_id))
+    if document["after"] != after:
+        raise RuntimeError(
+            f"the plan of job {job_id} is behind {document['after']}, this call is behind {after}"
+        )
     return document["answer"]  # type: ignore[no-any-return]
 
 
@@ -73,8 +99,10 @@ def _first(job_id: str, jobs: Store, deployment: Deployment) -> Document:
         "stage": first if made.tasks else None,
         "round": 0,
         "rounds": 1 if made.tasks else 0,
+        "last_stage": first,
         "done": 0,
-        "kept": 0,
+        "notes": "",
+        "barren": 0,
         "error": None,
     }
 
@@ -113,15 +141,17 @@ def _advance(job_id: str, jobs: Store, document: Document) -> None:
     if done == stage.tasks:
         _next_stage(job_id, jobs, document, name)
         return
-    kept = sum(entry.size for entry in jobs.list(layout.partials(job_id, name)))
-    if done > document["done"] or kept > document["kept"]:
-        document.update(done=done, kept=kept, round=document["round"] + 1, rounds=document["rounds"] + 1)
+    notes = _notes(job_id, jobs, name)
+    progressed = done > document["done"] or notes != document["notes"]
+    document["barren"] = 0 if progressed else document["barren"] + 1
+    if document["barren"] < BARREN_ROUNDS:
+        document.update(done=done, notes=notes, round=document["round"] + 1, rounds=document["rounds"] + 1)
         return
     document["error"] = {
         "type": "NoProgress",
         "message": (
-            f"round {document['round']} of stage {name!r} finished no task: {stage.tasks - done} of {stage.tasks} are "
-            "left. Either the workers' function failed each time (see its log), or one item takes longer than a "
+            f"{BARREN_ROUNDS} rounds of stage {name!r} came no further: {stage.tasks - done} of {stage.tasks} tasks "
+            "are left. Either the workers' function failed each time (see its log), or one item takes longer than a "
             "worker may run: split it, or raise the worker timeout of the deployment"
         ),
     }
@@ -135,12 +165,72 @@ def _next_stage(job_id: str, jobs: Store, document: Document, name: str) -> None
         document["stage"] = None
         return
     spec = jobs.get_json(layout.spec(job_id))
+    report = read_stage(jobs, job_id, Stage.from_dict(document["stages"][name]))
+    if report.failed > spec["tolerate"] * report.items:
+        # The job has failed already; what follows would be work for nothing.
+        document["stage"] = None
+        return
     profile = jobs.get_json(layout.profile(job_id))
     made = stages.next_stage(job_id, following[0], plan=document, spec=spec, profile=profile, jobs=jobs)
     document["stages"][made.name] = made.as_dict()
     document.update(
-        stage=made.name if made.tasks else None, round=0, rounds=document["rounds"] + 1, done=0, kept=0
+        stage=made.name if made.tasks else None,
+        last_stage=made.name,
+        round=0,
+        rounds=document["rounds"] + 1,
+        done=0,
+        notes="",
+        barren=0,
     )
+
+
+def _notes(job_id: str, jobs: Store, stage: str) -> str:
+    """A mark that changes whenever workers have kept pieces of tasks or found out about a culprit.
+
+    Each such change is bounded (results grow, and no item is tried for ever), so a stage that changes comes to its end.
+    """
+    marks = [
+        (entry.key, entry.etag)
+        for prefix in (layout.partials(job_id, stage), layout.trails(job_id, stage))
+        for entry in jobs.list(prefix)
+    ]
+    return sha256(json.dumps(marks).encode()).hexdigest()[:16] if marks else ""
+
+
+def _keep_budget(job_id: str, jobs: Store, document: Document) -> None:
+    """Stop a job that has spent its budget; tell the workers of a round how long they may work within the rest."""
+    document["limit_s"] = None
+    budget_usd = jobs.get_json(layout.spec(job_id)).get("budget_usd")
+    if budget_usd is None or document["stage"] is None:
+        return
+    reports = {
+        name: read_stage(jobs, job_id, Stage.from_dict(one)) for name, one in document["stages"].items()
+    }
+    spent_usd = _price(usage(document, reports))
+    launched = _launched(document)
+    spent_usd += _price(cost.around(launched)) - _price(cost.around(0))
+    second_usd = _price(cost.Usage(worker_gb_s=launched * cost.billed_gb_s(document["memory_mb"], 1.0)))
+    limit_s = (budget_usd - spent_usd) / second_usd
+    document["limit_s"] = limit_s
+    if limit_s < LEAST_S:
+        document["stage"] = None
+        document["error"] = {
+            "type": "BudgetExceeded",
+            "message": (
+                f"the job has cost {spent_usd:.6f} USD of budget_usd={budget_usd:g}, and another round would "
+                "exceed it; the results so far are kept. Raise budget_usd in a new job"
+            ),
+        }
+
+
+def _price(used: cost.Usage) -> float:
+    return sum(cost.lines(used).values())
+
+
+def _launched(document: Document) -> int:
+    """Workers of the next round. In a later one there may be fewer tasks left than workers."""
+    stage = document["stages"][document["stage"]]
+    return int(min(document["workers"], stage["tasks"] - document["done"]))
 
 
 def _answer(document: Document, deployment: Deployment) -> Document:
@@ -148,8 +238,8 @@ def _answer(document: Document, deployment: Deployment) -> Document:
     if name is None:
         return {"next": "FINISH", "stage": "", "round": 0, "workers": [], "worker_function": ""}
     stage = document["stages"][name]
-    # In a later round there may be fewer tasks left than workers; home runs are shared out among those that start.
-    document["launched"] = min(document["workers"], stage["tasks"] - document["done"])
+    # Home runs are shared out among those that start.
+    document["launched"] = _launched(document)
     return {
         "next": "REDUCE" if stage["operation"] == "reduce" else "MAP",
         "stage": name,

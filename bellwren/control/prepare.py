@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bellwren import layout, spec
-from bellwren.control import measure, status
+from bellwren.control import measure, resume, status
 from bellwren.deployment import Deployment
 from bellwren.errors import Fault, InputError, SpecError
 from bellwren.spec import identity
@@ -29,6 +29,8 @@ class Request:
     """Where the document lies otherwise."""
     fault: Fault | None = None
     """What is wrong with the start, if it names no document at all."""
+    resumes: bool = False
+    """Whether it is a job that there is already, to go on with."""
 
 
 def read_request(event: Any, name: str) -> Request:
@@ -41,17 +43,23 @@ def read_request(event: Any, name: str) -> Request:
         # EventBridge carries keys as they are; only S3's own notifications URL-encode them.
         mark = found.get("sequencer") or found.get("etag", "")
         return Request(identity.from_event(bucket, found["key"], mark), bucket=bucket, key=found["key"])
+    if isinstance(event.get("resume"), str):
+        return Request(event["resume"], resumes=True)
     job_id = identity.from_execution(name)
     if isinstance(event.get("spec"), dict):
         return Request(job_id, document=event["spec"])
     uri = event.get("spec_uri")
     if isinstance(uri, str):
-        try:
-            bucket, key = parse_uri(uri)
-        except InputError as error:
-            return Request(job_id, fault=Fault("spec_uri", repr(uri)[:80], str(error)))
-        return Request(job_id, bucket=bucket, key=key)
+        return _by_uri(job_id, uri)
     return _no_request(job_id, ", ".join(sorted(map(str, event)))[:80] or "nothing")
+
+
+def _by_uri(job_id: str, uri: str) -> Request:
+    try:
+        bucket, key = parse_uri(uri)
+    except InputError as error:
+        return Request(job_id, fault=Fault("spec_uri", repr(uri)[:80], str(error)))
+    return Request(job_id, bucket=bucket, key=key)
 
 
 def _no_request(job_id: str, found: str) -> Request:
@@ -64,6 +72,11 @@ def prepare(event: dict[str, Any], execution: str, name: str, deployment: Deploy
     """Run the Prepare state; returns ``{"job_id", "action", "kind", "algorithm"}``."""
     request = read_request(event, name)
     jobs = Store(deployment.jobs_bucket)
+    if request.resumes:
+        found = resume.resume(jobs, request.job_id, execution)
+        action = "RUN" if found else "DUPLICATE"
+        told = {name: (found or {}).get(name) for name in ("kind", "algorithm")}
+        return {"job_id": request.job_id, "action": action, **told}
     answer = {"job_id": request.job_id, "kind": None, "algorithm": None}
     if not _claim(jobs, request.job_id, execution):
         return {**answer, "action": "DUPLICATE"}

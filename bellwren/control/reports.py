@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bellwren import layout
-from bellwren.engine.commit import done_tasks, output_bucket, output_key
+from bellwren.engine.commit import ITEMS, done_tasks, output_bucket, output_key
+from bellwren.engine.progressed import MAX_REPORTED_FAILURES
 from bellwren.engine.shuffle import note
 from bellwren.engine.stage import Stage
 from bellwren.errors import TaskFailure
@@ -30,7 +31,7 @@ class StageReport:
     workers: list[dict[str, Any]] = field(default_factory=list)
     """The reports as written, in order of start."""
     committed: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """For each task whose output is there: ``items``, ``count``, ``failed``, ``failures``, and times if known."""
+    """For each task whose output is there: ``items``, ``failed``, ``failures``, and times if known."""
 
     @property
     def failed(self) -> int:
@@ -53,7 +54,8 @@ def read_stage(jobs: Store, job_id: str, stage: Stage) -> StageReport:
     report.workers = sorted(_read_all(jobs, keys), key=lambda one: float(one["started_at"]))
     for worker in report.workers:
         for task in worker["tasks"]:
-            if task["outcome"] == "committed":
+            _, since = stage.redo.get(str(task["task"]), ("", 0))
+            if task["outcome"] == "committed" and worker["round"] >= since:
                 report.committed[task["task"]] = task
     outputs = Store(output_bucket(stage, jobs.bucket))
     for task in done_tasks(outputs, jobs, job_id, stage) - report.committed.keys():
@@ -62,15 +64,20 @@ def read_stage(jobs: Store, job_id: str, stage: Stage) -> StageReport:
 
 
 def _from_output(outputs: Store, job_id: str, stage: Stage, task: int) -> dict[str, Any]:
-    data = outputs.get(output_key(job_id, stage, task))
+    data, metadata = outputs.get_with_metadata(output_key(job_id, stage, task))
     if stage.output is None:
         found = note(data, stage.partitions)
         items, failures = found["items"], found["failures"]
     else:
         results = list(read_part(stage.output.format, data))
-        items = len(results)
+        items = int(metadata.get(ITEMS, len(results)))
         failures = [failure.as_dict() for failure in results if isinstance(failure, TaskFailure)]
-    return {"task": task, "items": items, "count": items, "failed": len(failures), "failures": failures}
+    return {
+        "task": task,
+        "items": items,
+        "failed": len(failures),
+        "failures": failures[:MAX_REPORTED_FAILURES],
+    }
 
 
 def _read_all(store: Store, keys: Iterable[str]) -> list[dict[str, Any]]:

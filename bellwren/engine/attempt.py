@@ -40,6 +40,10 @@ class OutOfTime(Exception):
         super().__init__(f"the worker's time was up at position {position}")
 
 
+Pull = Callable[[int], Awaitable[bytes]]
+"""Gives the next bytes of a segment; empty at its end."""
+
+
 @dataclass
 class Work:
     """A claimed task with its input at hand."""
@@ -48,8 +52,8 @@ class Work:
     head: dict[str, Any]
     """What the runner must know of the task: kind of input, codec, sizes."""
     body: list[bytes] = field(default_factory=list)
-    pull: Callable[[int], Awaitable[bytes]] | None = None
-    """Gives the next bytes of a segment, for partitions too large to send at once; empty at its end."""
+    open: Callable[[], Pull] | None = None
+    """Starts reading what is too large to send at once. Each runner that takes the task up reads from the start."""
     bytes_in: int = 0
     fetch_s: float = 0.0
     how: str = ""
@@ -106,12 +110,13 @@ class Attempt:
             body = [*body, done.shuffled]
         if self._trail.careful:
             head["ask_at"] = done.consumed
+        pull = work.open() if work.open else None
         try:
             await wire.write(runner.writer, Kind.TASK, head, *body)
             while True:
                 kind, answer, data = await wire.read(runner.reader)
-                if kind is Kind.NEED and work.pull:
-                    await wire.write(runner.writer, Kind.BLOCK, {}, await work.pull(answer["segment"]))
+                if kind is Kind.NEED and pull:
+                    await wire.write(runner.writer, Kind.BLOCK, {}, await pull(answer["segment"]))
                 elif kind is Kind.STEP:
                     ask_at = await self._trail.step(answer["position"])
                     await wire.write(runner.writer, Kind.GO, {"ask_at": ask_at})

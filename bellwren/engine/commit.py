@@ -74,14 +74,14 @@ class Committer:
 
     async def _create(self, task: int, data: bytes, metadata: dict[str, str]) -> bool:
         key = output_key(self._job_id, self._stage, task)
-        old = self._stage.redo.get(str(task))
-        if old is None:
+        if str(task) not in self._stage.redo:
             return await self.io.create(self._bucket, key, data, metadata)
         # A resumed job does this task again: its old output, with failures in it, makes way for the first new one.
         self.io.requests["put"] += 2
         store = self.io.store(self._bucket)
-        first = await self.io.call(store.replace, key, data, old)
-        await self.io.put(layout.redone(self._job_id, self._stage.name, task), b"")
+        old, round_ = self._stage.redo[str(task)]
+        first = await self.io.call(store.replace, key, data, old, metadata)
+        await self.io.put(layout.redone(self._job_id, self._stage.name, round_, task), b"done")
         return first
 
 
@@ -102,7 +102,10 @@ def done_tasks(outputs: Store, jobs: Store, job_id: str, stage: Stage) -> set[in
     keys = (entry.key for entry in outputs.list(prefix))
     done = {int(key[len(prefix) : len(key) - len(suffix)]) for key in keys if key.endswith(suffix)}
     if stage.redo:
-        folder = layout.redone(job_id, stage.name, 0)[:-6]
-        redone = {int(entry.key[len(folder) :]) for entry in jobs.list(folder)}
-        done -= {int(task) for task in stage.redo} - redone
+        marks = {entry.key for entry in jobs.list(layout.redone_tasks(job_id, stage.name))}
+        done -= {
+            int(task)
+            for task, (_, round_) in stage.redo.items()
+            if layout.redone(job_id, stage.name, round_, int(task)) not in marks
+        }
     return done

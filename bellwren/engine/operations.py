@@ -35,6 +35,8 @@ class Task:
     stage: Stage
     head: dict[str, Any]
     body: memoryview
+    pull: Callable[[int], memoryview]
+    """Asks the supervisor for the next bytes of a segment of what is streamed."""
 
     @property
     def format(self) -> Format:
@@ -74,7 +76,9 @@ class Task:
             return (_reader(frame, self.head["codec"]) for frame in frames)
         from bellwren.engine import records  # noqa: PLC0415  the parsers, which jobs over items do not need
 
-        return (_constant(record) for record in records.read(self.stage.input, self.head, self.body))
+        return (
+            _constant(record) for record in records.read(self.stage.input, self.head, self.body, self.pull)
+        )
 
     def call(self, function: Callable[[Any], Any], read: Callable[[], Any], position: int) -> Frame:
         """The frame of one position."""
@@ -139,7 +143,7 @@ def run_reduce(task: Task, functions: Functions, channel: Channel) -> None:
     """Merge the partition's segments and call the reduce function once for each key."""
     assert functions.reduce is not None
     as_pair = _pairing(functions.reduce, task.format)
-    for position, group in enumerate(shuffle.groups(_entries(task, channel))):
+    for position, group in enumerate(shuffle.groups(_entries(task))):
         if position < task.start:
             continue
         channel.at(position)
@@ -204,10 +208,10 @@ def _pairing(function: Callable[[Any, Any], Any], format_: Format) -> Callable[[
     return lambda group: (group[0], function(*group))
 
 
-def _entries(task: Task, channel: Channel) -> Iterator[shuffle.Entry]:
+def _entries(task: Task) -> Iterator[shuffle.Entry]:
     sizes = task.head.get("sizes")
     if sizes is None:
-        return shuffle.merge([_pulled(number, channel) for number in range(task.head["segments"])])
+        return shuffle.merge([_pulled(number, task.pull) for number in range(task.head["segments"])])
     entries: list[shuffle.Entry] = []
     start = 0
     for size in sizes:
@@ -218,6 +222,6 @@ def _entries(task: Task, channel: Channel) -> Iterator[shuffle.Entry]:
     return iter(entries)
 
 
-def _pulled(number: int, channel: Channel) -> Iterator[shuffle.Entry]:
-    while blocks := channel.pull(number):
+def _pulled(number: int, pull: Callable[[int], memoryview]) -> Iterator[shuffle.Entry]:
+    while blocks := pull(number):
         yield from shuffle.decode_segment(blocks)

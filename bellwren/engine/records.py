@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from bellwren.engine.attempt import Work
+from bellwren.engine.attempt import Pull, Work
 from bellwren.engine.io import Pool
 from bellwren.engine.stage import Stage
 from bellwren.inputs.chunks import Chunk, ChunkTable
@@ -14,6 +15,10 @@ from bellwren.inputs.fetch import fetch
 from bellwren.inputs.records import records
 from bellwren.inputs.source import Piece
 from bellwren.inputs.spec import InputSpec
+
+_STREAM_ABOVE_BYTES = 64 << 20
+"""Whole objects up to here are sent to the runner at once."""
+_PIECE = struct.Struct("<IQ")
 
 
 class RecordSource:
@@ -31,15 +36,25 @@ class RecordSource:
             InputError: if an object is gone, changed, or not what its format says.
         """
         chunk = self._table.chunk(task)
+        head: dict[str, Any] = {"kind": "records", "chunk": chunk.as_dict()}
+        if sum(segment.source.size for segment in chunk.segments if segment.whole) > _STREAM_ABOVE_BYTES:
+            # A compressed object can't be cut, and may be larger than memory.
+            return Work(task, head, open=lambda: self._stream(chunk), bytes_in=chunk.size)
         pieces = [piece async for piece in fetch(self._io, self._spec, chunk)]
-        head = {
-            "kind": "records",
-            "chunk": chunk.as_dict(),
-            "pieces": [(piece.segment, piece.offset, len(piece.data)) for piece in pieces],
-            "plain_text": self._is_plain_text(pieces),
-        }
+        head["pieces"] = [(piece.segment, piece.offset, len(piece.data)) for piece in pieces]
+        head["plain_text"] = self._is_plain_text(pieces)
         body = [piece.data for piece in pieces]
         return Work(task, head, body, bytes_in=sum(map(len, body)))
+
+    def _stream(self, chunk: Chunk) -> Pull:
+        """Hand on the pieces of a chunk one by one, as the runner asks for them."""
+        pieces = fetch(self._io, self._spec, chunk)
+
+        async def pull(_: int) -> bytes:
+            piece = await anext(pieces, None)
+            return b"" if piece is None else _PIECE.pack(piece.segment, piece.offset) + piece.data
+
+        return pull
 
     def _is_plain_text(self, pieces: list[Piece]) -> bool:
         """Whether the bytes are UTF-8 as they lie there, so that an algorithm may search them without splitting."""
@@ -50,13 +65,16 @@ class RecordSource:
         return spec.compression == "none" or all(recognise(start) == "none" for start in starts)
 
 
-def read(source: dict[str, Any], head: dict[str, Any], body: memoryview) -> Iterator[Any]:
-    """The records of a task, in the runner.
+def read(
+    source: dict[str, Any], head: dict[str, Any], body: memoryview, pull: Callable[[int], memoryview]
+) -> Iterator[Any]:
+    """The records of a task, in the runner; ``pull`` gives the pieces of one that is streamed.
 
     Raises:
         InputError: for damaged or undecodable data; the object and the place are named.
     """
-    pieces = (Piece(segment, offset, bytes(data)) for segment, offset, data in _pieces(head, body))
+    found = _pieces(head, body) if "pieces" in head else _pulled(pull)
+    pieces = (Piece(segment, offset, bytes(data)) for segment, offset, data in found)
     return records(InputSpec.from_dict(source["input"]), Chunk.from_dict(head["chunk"]), pieces)
 
 
@@ -85,3 +103,9 @@ def _pieces(head: dict[str, Any], body: memoryview) -> Iterator[tuple[int, int, 
     for segment, offset, size in head["pieces"]:
         yield segment, offset, body[at : at + size]
         at += size
+
+
+def _pulled(pull: Callable[[int], memoryview]) -> Iterator[tuple[int, int, memoryview]]:
+    while data := pull(0):
+        segment, offset = _PIECE.unpack_from(data)
+        yield segment, offset, data[_PIECE.size :]

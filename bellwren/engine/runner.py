@@ -41,7 +41,7 @@ def live(sock: socket.socket, progress: Progress, slot: int, log_fd: int) -> Non
             return
         channel.begin(head)
         try:
-            operation(operations.Task(setup["job_id"], stage, head, body), functions, channel)
+            operation(operations.Task(setup["job_id"], stage, head, body, channel.pull), functions, channel)
         except Paused as paused:
             channel.done({"paused": paused.position})
         except InputError as error:

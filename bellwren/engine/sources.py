@@ -113,7 +113,7 @@ class ShuffleSource:
         total = sum(end - start for _, start, end in ranges)
         head: dict[str, Any] = {"kind": "shuffle", "segments": len(ranges)}
         if total > _WHOLE_PARTITION_BYTES:
-            return Work(task, head, pull=_Stream(self, ranges).pull, bytes_in=total)
+            return Work(task, head, open=lambda: _Stream(self, ranges).pull, bytes_in=total)
         segments = await asyncio.gather(
             *(self.read(number, lead, start, end) for number, (lead, start, end) in enumerate(ranges))
         )

@@ -44,8 +44,9 @@ class Stage:
     retries: int = 2
     retry_on: tuple[str, ...] = ()
     item_timeout_s: float | None = None
-    redo: dict[str, str] = field(default_factory=dict)
-    """Tasks that a resumed job does again because items of theirs had failed, and the ETags of their old outputs."""
+    redo: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Tasks that a resumed job does again because items of theirs had failed: the ETag of the old output, and the
+    round from which on they count as done."""
 
     def as_dict(self) -> dict[str, Any]:
         """The form in which a stage stands in ``plan.json``."""
@@ -60,5 +61,6 @@ class Stage:
                 **document,
                 "output": Output(**output) if output else None,
                 "retry_on": tuple(document.get("retry_on", ())),
+                "redo": {task: (etag, round_) for task, (etag, round_) in document.get("redo", {}).items()},
             }
         )

@@ -237,7 +237,8 @@ class Supervisor:
         key = layout.cancel(self._a.job_id)
         while (left := self._pause - time.monotonic()) > 0:
             await asyncio.sleep(min(_CANCEL_POLL_S, left))
-            if await self._io.exists(self._io.jobs.bucket, key):
+            # Finish takes the mark away once the job has ended.
+            if await self._io.exists(self._io.jobs.bucket, key) or await _has_ended(self._io, self._a.job_id):
                 return self._halt("cancelled")
         self._report.stopped = self._reason
         self._stop.set()

@@ -26,8 +26,8 @@ def make_record(
     forecast: Document | None,
 ) -> Document:
     """Put a record together from the job's documents and its workers' reports."""
-    usage = _usage(plan, stages)
-    lines = cost.lines(usage)
+    used = usage(plan, stages)
+    lines = cost.lines(used)
     measured = [_stage(report) for report in stages.values()]
     return {
         "schema": SCHEMA,
@@ -55,7 +55,7 @@ def make_record(
         "cold_starts": sum(stage["cold_starts"] for stage in measured),
         "lost_runners": sum(stage["lost_runners"] for stage in measured),
         "failed": status["failed"],
-        "billed_gb_s": usage.worker_gb_s,
+        "billed_gb_s": used.worker_gb_s,
         "cost_usd": sum(lines.values()),
         "cost": lines,
         "forecast": (forecast or {}).get("choice"),
@@ -87,7 +87,8 @@ def _stage(report: StageReport) -> Document:
     }
 
 
-def _usage(plan: Document, stages: dict[str, StageReport]) -> cost.Usage:
+def usage(plan: Document, stages: dict[str, StageReport]) -> cost.Usage:
+    """What a job has used so far."""
     workers = [worker for report in stages.values() for worker in report.workers]
     total = cost.around(len(workers), rounds=max(1, plan["rounds"]))
     for worker in workers:
