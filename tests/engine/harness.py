@@ -231,7 +231,9 @@ class Engine:
                 if state["plan"]["next"] == "FINISH":
                     break
                 before_round(state["plan"])
-                self._round(job["job_id"], state["plan"], outcome, memory_mb, timeout_s, lives, launch, skew_s)
+                self._round(
+                    job["job_id"], state["plan"], outcome, memory_mb, timeout_s, lives, launch, skew_s
+                )
             else:
                 raise AssertionError(f"job {job['job_id']} goes on for ever")
             ending = {"job_id": job["job_id"], "error": None, "execution": execution, "name": name}
@@ -304,6 +306,10 @@ class Engine:
         environment = Environment(self.buckets, f"http://127.0.0.1:{port}", door, skew_s)
         self._all[door] = environment
         return environment
+
+    def cancel_after(self, job_id: str, seconds: float) -> None:
+        """What ``Job.cancel`` leaves in storage, a while from now."""
+        threading.Timer(seconds, self.store.put, (layout.cancel(job_id), b"{}")).start()
 
     def _kill_door(self, door: int) -> None:
         if door in self._all:

@@ -178,7 +178,9 @@ class Proxy:
 
 def _answer(status: int, method: str) -> bytes:
     body = b"" if method == "HEAD" else _SLOW_DOWN
-    head = f"HTTP/1.1 {status} Slow Down\r\ncontent-type: application/xml\r\ncontent-length: {len(body)}\r\n\r\n"
+    head = (
+        f"HTTP/1.1 {status} Slow Down\r\ncontent-type: application/xml\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
     return head.encode() + body
 
 
