@@ -1,4 +1,4 @@
-"""The container of item files, result parts and the runner's socket: numbered frames of bytes, one per item.
+"""The container of item files and result parts: numbered frames of bytes, one for each item.
 
 A container is ``MAGIC`` and a version byte, then frames, then one END frame that says how many there were::
 
@@ -150,14 +150,6 @@ def write_frame(write: Callable[[bytes], object], kind: Kind, data: bytes = b"")
         write(data)
 
 
-def read_frame(stream: BinaryIO, *, name: str = "the stream") -> Frame | None:
-    """The next frame of a stream; None where the stream ends between two frames.
-
-    InputError, naming ``name``, where it ends within a frame or the frame is damaged.
-    """
-    return _next_frame(_exactly(stream.read), name, 0)
-
-
 def read_frames(source: BinaryIO | Iterable[bytes], *, name: str = "the container") -> Iterator[Frame]:
     """Every frame of a whole container, in the memory of one frame.
 
@@ -227,7 +219,7 @@ _KINDS = {int(kind): kind for kind in Kind}
 
 
 def _exactly(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
-    """Reads until ``size`` bytes are there or the source ends: sockets and pipes give fewer at a time.
+    """Reads until ``size`` bytes are there or the source ends: a download gives fewer at a time.
 
     A great length is read in pieces, so that a damaged one costs no more memory than the source has bytes.
     """

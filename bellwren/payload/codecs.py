@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import pickle
-from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from bellwren.errors import PayloadError
@@ -43,17 +42,6 @@ def encode_json(value: Any, *, what: str = "the value") -> bytes:
         return text.encode()
     except UnicodeEncodeError:  # a lone surrogate has no UTF-8; JSON's own escape keeps it
         return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
-
-
-def json_lines(frames: Iterable[Frame]) -> Iterator[bytes]:
-    """One line for each frame of a container of JSON values; a failed item stands as an object that says so."""
-    for frame in frames:
-        if frame.kind is Kind.NONE:
-            yield b"null\n"
-        elif frame.kind is Kind.FAILURE:
-            yield failure_line(frame.data)
-        else:
-            yield frame.data + b"\n"
 
 
 def failure_line(data: bytes) -> bytes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
 
 from bellwren.errors import InputError, TaskFailure
 from bellwren.framing import Frame, Kind
@@ -15,13 +14,9 @@ from bellwren.framing import Frame, Kind
 _LENGTH = struct.Struct("<I")
 
 
-def failure_frame(failure: TaskFailure, *, kinds: Sequence[str] = (), exception: bytes = b"") -> Frame:
-    """The frame of a failed item.
-
-    ``kinds`` are the names of the exception's type and of its bases, nearest first; ``exception`` comes from
-    ``exceptions.encode_exception``. Both are empty where there is no exception (a runner that died).
-    """
-    head = json.dumps({**failure.as_dict(), "kinds": list(kinds) or [failure.type]}).encode()
+def failure_frame(failure: TaskFailure, exception: bytes = b"") -> Frame:
+    """The frame of a failed item; ``exception`` comes from ``exceptions.encode_exception``, if there was one."""
+    head = json.dumps(failure.as_dict()).encode()
     return Frame(Kind.FAILURE, _LENGTH.pack(len(head)) + head + exception)
 
 
@@ -34,10 +29,3 @@ def decode_failure(data: bytes) -> tuple[TaskFailure, bytes]:
     except (struct.error, ValueError, KeyError, TypeError) as error:
         raise InputError(f"a failure frame of {len(data)} bytes cannot be read: {error!r}") from error
     return failure, data[4 + length :]
-
-
-def failure_kinds(data: bytes) -> tuple[str, ...]:
-    """Names that ``retry_on`` may use: the exception's type and its bases, builtins without a module."""
-    decode_failure(data)
-    (length,) = _LENGTH.unpack_from(data)
-    return tuple(json.loads(data[4 : 4 + length]).get("kinds", ()))

@@ -10,11 +10,11 @@ import os
 from types import AsyncGeneratorType, CoroutineType, GeneratorType, TracebackType
 from typing import Any
 
-from bellwren.errors import PayloadError, TaskError, TaskFailure
+from bellwren.errors import PayloadError, TaskFailure
 from bellwren.framing import Frame
 from bellwren.payload import lines
 from bellwren.payload.codecs import Codec, decode
-from bellwren.payload.exceptions import encode_exception, kinds, rebuild_exception
+from bellwren.payload.exceptions import encode_exception, rebuild_exception
 from bellwren.payload.failure import decode_failure, failure_frame
 from bellwren.payload.text import TRACEBACK_LIMIT, clip, message_of
 
@@ -42,7 +42,7 @@ def failed(error: BaseException, *, index: int, item: str | None = None) -> Fram
         traceback=traceback_text(error),
         item=item or "",
     )
-    frame = failure_frame(failure, kinds=kinds(error), exception=encode_exception(error))
+    frame = failure_frame(failure, encode_exception(error))
     error.__traceback__ = None  # its frames hold the item and all the function's variables
     return frame
 
@@ -67,14 +67,6 @@ def rebuild(data: bytes) -> tuple[TaskFailure, BaseException | None]:
     """Client side: what a FAILURE frame tells, and the user's own exception if it can be had here."""
     failure, exception = decode_failure(data)
     return failure, rebuild_exception(exception)
-
-
-def task_error(data: bytes, *, failed: int = 1) -> TaskError:
-    """Client side: the error to raise for a FAILURE frame, with the user's exception as its cause."""
-    failure, cause = rebuild(data)
-    error = TaskError(failure, failed=failed)
-    error.__cause__ = cause
-    return error
 
 
 def value_of(frame: Frame, codec: Codec = "pickle", *, index: int) -> Any:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bellwren.errors import TaskFailure
+from bellwren.errors import TaskError, TaskFailure
 from bellwren.framing import Frame, Kind, read_frames
 from bellwren.payload.items import write_items
-from bellwren.payload.outcome import rebuild, task_error, value_of
+from bellwren.payload.outcome import rebuild, value_of
 from bellwren.payload.pack import Payload, pack
 
 WORKER = """
@@ -81,7 +81,8 @@ def far_map(fn: Callable[..., Any], items: Iterable[Any], **options: Any) -> lis
 
 def value_or_raise(frame: Frame, index: int) -> Any:
     if frame.kind is Kind.FAILURE:
-        raise task_error(frame.data)
+        told, cause = rebuild(frame.data)
+        raise TaskError(told) from cause
     return value_of(frame, index=index)
 
 

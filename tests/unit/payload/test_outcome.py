@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from far import failure, far_failures, far_frames, far_map
 
-from bellwren.errors import PayloadError, TaskError
+from bellwren.errors import PayloadError
 from bellwren.framing import Frame, Kind
-from bellwren.payload.failure import decode_failure, failure_kinds
-from bellwren.payload.outcome import failed, rebuild, task_error, value_of
+from bellwren.payload.exceptions import kinds
+from bellwren.payload.failure import decode_failure
+from bellwren.payload.outcome import failed, rebuild, value_of
 
 Program = Callable[..., list[str]]
 
@@ -223,29 +224,14 @@ class NoRepr:
         raise SystemExit
 
 
-def test_the_error_that_the_client_raises_has_the_users_exception_as_its_cause() -> None:
-    def f(x: int) -> None:
-        raise Http(404, body="gone")
-
-    (frame,) = far_frames(f, [1])
-    with pytest.raises(
-        TaskError, match=r"item 0 failed with Http: 404 gone \(and 2 more item\(s\) failed\)"
-    ) as caught:
-        raise task_error(frame.data, failed=3)
-    assert isinstance(caught.value.__cause__, Http)
-    assert caught.value.index == 0
-    assert "raise Http" in caught.value.remote_traceback
-
-
 def test_what_retry_on_matches_is_the_type_and_its_bases() -> None:
-    frame = failed(ConnectionResetError("x"), index=0)
-    assert failure_kinds(frame.data)[:4] == (
+    assert kinds(ConnectionResetError("x"))[:4] == (
         "ConnectionResetError",
         "ConnectionError",
         "OSError",
         "Exception",
     )
-    assert failure_kinds(failed(Http(1, body=""), index=0).data)[0].endswith(".Http")
+    assert kinds(Http(1, body=""))[0].endswith("test_outcome.Http")
 
 
 def test_a_failure_is_read_without_unpickling_anything() -> None:
