@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
 import obstore
@@ -145,6 +145,10 @@ class Store:
         """Write the object, whatever was there."""
         # In one request: a multipart upload whose writer is killed would be left behind.
         obstore.put(self._s3, key, data, use_multipart=False)
+
+    def upload(self, key: str, data: bytes | BinaryIO) -> None:
+        """Write an object of any size, or the rest of a file: large ones in several requests at once."""
+        obstore.put(self._s3, key, data)
 
     def create(self, key: str, data: bytes, metadata: dict[str, str] | None = None) -> bool:
         """Write the object only if there is none (``If-None-Match: *``); False if there was one.

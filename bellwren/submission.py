@@ -76,7 +76,7 @@ def upload(uploads: Uploads, jobs: Store) -> None:
     """Store what is not there yet."""
     for key, data in uploads.items():
         if jobs.head(key) is None:
-            jobs.put(key, data)
+            jobs.upload(key, data)
 
 
 def _add_items(document: dict[str, Any], items: Any, uploads: Uploads, stack: ExitStack) -> Needs | None:
