@@ -198,6 +198,56 @@ def worker_report(job_id: str, stage: str, round_: int, worker: int, invocation:
     return f"{worker_reports(job_id, stage)}{round_}-{worker:05d}-{invocation}.json"
 
 
+def supersteps(job_id: str) -> str:
+    """Prefix of what groups of partitions sent, a folder for each superstep."""
+    return f"{work(job_id)}supersteps/"
+
+
+def superstep(job_id: str, superstep: int) -> str:
+    """Prefix of one superstep; it is complete when an object of each group lies there."""
+    return f"{supersteps(job_id)}{superstep:07d}/"
+
+
+def sent(job_id: str, superstep_: int, group: int) -> str:
+    """What one group of partitions sent in one superstep."""
+    return f"{superstep(job_id, superstep_)}{group:06d}"
+
+
+def checkpoints(job_id: str) -> str:
+    """Prefix of the saved states of all groups."""
+    return f"{work(job_id)}checkpoints/"
+
+
+def group_checkpoints(job_id: str, group: int) -> str:
+    """Prefix of the saved states of one group; the last of them counts."""
+    return f"{checkpoints(job_id)}{group:06d}/"
+
+
+def checkpoint(job_id: str, group: int, superstep_: int) -> str:
+    """The states of a group after a superstep."""
+    return f"{group_checkpoints(job_id, group)}{superstep_:07d}"
+
+
+def gathering(job_id: str, round_: int) -> str:
+    """Prefix of what says which workers of a round have come together."""
+    return f"{work(job_id)}gathering/{round_}/"
+
+
+def presence(job_id: str, round_: int, worker: int) -> str:
+    """Exists once a worker of the round has started."""
+    return f"{gathering(job_id, round_)}{worker:05d}"
+
+
+def parting(job_id: str, round_: int) -> str:
+    """Exists once workers of the round have given up waiting for those that never came."""
+    return f"{gathering(job_id, round_)}parting"
+
+
+def ending(job_id: str) -> str:
+    """Why and after how many supersteps a job of supersteps ended, and its aggregates."""
+    return f"{work(job_id)}ending.json"
+
+
 def execution_record(algorithm: str, job_id: str, started_at: str) -> str:
     """Key in the records bucket of the execution record of one job, by the ISO 8601 time at which it started."""
     return f"{RECORDS}{algorithm}/{started_at[:10].replace('-', '/')}/{job_id}.json"

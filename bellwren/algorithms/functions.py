@@ -18,6 +18,10 @@ class Functions:
     """One item or record → its result, or the pairs it emits."""
     reduce: Callable[[Hashable, Iterable[Any]], Any] | None = None
     combine: Callable[[Hashable, Iterable[Any]], Any] | None = None
+    step: Callable[[Any], None] | None = None
+    """One superstep of one partition."""
+    train: Callable[[Any], None] | None = None
+    """Trains on one shard."""
     flat: bool = False
     """The map's result is an iterable of results."""
     count_text: Callable[[bytes], dict[Hashable, Any]] | None = None

@@ -49,7 +49,7 @@ def read_stage(jobs: Store, job_id: str, stage: Stage) -> StageReport:
 
     A worker that died after it had committed left an output and no report; what it did is then read from the output.
     """
-    report = StageReport(stage.name, stage.tasks, counts_within_tasks=stage.input["kind"] != "items")
+    report = StageReport(stage.name, stage.tasks, counts_within_tasks=stage.input["kind"] != "items" and stage.operation != "supersteps")
     keys = [entry.key for entry in jobs.list(layout.worker_reports(job_id, stage.name))]
     report.workers = sorted(_read_all(jobs, keys), key=lambda one: float(one["started_at"]))
     for worker in report.workers:

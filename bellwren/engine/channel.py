@@ -59,6 +59,12 @@ class Channel:
             now = time.monotonic()
         self._progress.set(self._slot, position, now)
 
+    def mark(self, position: int) -> None:
+        """Note which position comes next, of work that cannot be left in the middle."""
+        self._end_if_forked()
+        self._mend_outputs()
+        self._progress.set(self._slot, position, time.monotonic())
+
     def result(self, encoded: bytes, failure: dict[str, Any] | None = None, *, results: int = 1) -> None:
         """Add what one position gave, in its final encoding; with ``failure`` if it failed."""
         self._end_if_forked()

@@ -151,10 +151,18 @@ def run_reduce(task: Task, functions: Functions, channel: Channel) -> None:
     channel.done()
 
 
+def run_supersteps(task: Task, functions: Functions, channel: Channel) -> None:
+    """Hold a group of partitions, and do one superstep of it at a time."""
+    from bellwren.engine.supersteps import holding  # noqa: PLC0415  other jobs need none of it
+
+    holding.run(task, functions, channel)
+
+
 OPERATIONS: dict[str, Callable[[Task, Functions, Channel], None]] = {
     "map": run_map,
     "shuffle": run_shuffle,
     "reduce": run_reduce,
+    "supersteps": run_supersteps,
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Operation = Literal["map", "shuffle", "reduce"]
+Operation = Literal["map", "shuffle", "reduce", "supersteps"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,9 @@ class Stage:
     redo: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Tasks that a resumed job does again because items of theirs had failed: the ETag of the old output, and the
     round from which on they count as done."""
+
+    supersteps: dict[str, Any] = field(default_factory=dict)
+    """Of a stage of supersteps: ``partitions``, ``max_supersteps``, ``resident``, ``gather_s``. A task is a group."""
 
     def as_dict(self) -> dict[str, Any]:
         """The form in which a stage stands in ``plan.json``."""

@@ -1,0 +1,125 @@
+"""One worker of a job of supersteps: its groups, its runners, and when it leaves.
+
+Workers must all be there to meet. If some have not come within ``gather_s``, the others save and leave, and Plan
+starts fewer, each with more groups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from bellwren import layout
+from bellwren.engine.claims import home_run
+from bellwren.engine.crew import Crew, Runner
+from bellwren.engine.io import Pool
+from bellwren.engine.report import Report
+from bellwren.engine.sources import Source
+from bellwren.engine.stage import Stage
+from bellwren.engine.supersteps.board import Board
+from bellwren.engine.supersteps.group import Group
+from bellwren.engine.supersteps.history import History
+from bellwren.engine.supersteps.saving import Saver
+from bellwren.engine.supersteps.slots import Slot
+from bellwren.store import as_json
+
+_LOOK_S = 1.0
+
+
+class ResidentWorker:
+    """Holds a run of groups from one superstep to the next."""
+
+    def __init__(
+        self,
+        *,
+        job_id: str,
+        round_: int,
+        worker: int,
+        workers: int,
+        stage: Stage,
+        io: Pool,
+        crew: Crew,
+        slots: int,
+        start: Callable[[int], Awaitable[Runner]],
+        source: Source,
+        stop: asyncio.Event,
+        report: Report,
+    ) -> None:
+        self._job_id = job_id
+        self._round = round_
+        self._worker = worker
+        self._workers = workers
+        self._stage = stage
+        self._io = io
+        self._crew = crew
+        self._source = source
+        self._left = stop
+        self._report = report
+        self._slots = [Slot(number, crew, start, stage.item_timeout_s) for number in range(slots)]
+        self._mine = home_run(worker, workers, stage.tasks)
+
+    async def run(self) -> None:
+        """Live the lives of the worker's groups; all of them end alike."""
+        job_id, round_ = self._job_id, self._round
+        if await self._io.exists(self._io.jobs.bucket, layout.parting(job_id, round_)):
+            return
+        await self._io.put(layout.presence(job_id, round_, self._worker), b"here")
+        board = Board(self._io, job_id, self._stage.tasks, self._mine)
+        groups = [await self._group(number, board) for number in self._mine]
+        watch = asyncio.create_task(self._watch())
+        try:
+            async with asyncio.TaskGroup() as lives:
+                for group in groups:
+                    lives.create_task(group.live())
+        finally:
+            watch.cancel()
+            board.close()
+            self._report.tasks += [group.report() for group in groups]
+            await self._keep_logs(groups)
+
+    async def _group(self, number: int, board: Board) -> Group:
+        history = None
+        if number == 0:
+            history = History(self._io, self._job_id, self._stage.supersteps["max_supersteps"])
+            told = await Saver(self._io, self._job_id, 0, self._stage.tasks).told()
+            if "history" in told:
+                history.restore(told["history"])
+        return Group(
+            number,
+            job_id=self._job_id,
+            stage=self._stage,
+            io=self._io,
+            slot=self._slots[number % len(self._slots)],
+            board=board,
+            source=self._source,
+            history=history,
+            left=self._left,
+        )
+
+    async def _watch(self) -> None:
+        """Leave if another worker has, or if not all have come in time."""
+        if not self._stage.supersteps["resident"]:
+            return
+        until = time.monotonic() + self._stage.supersteps["gather_s"]
+        folder = layout.gathering(self._job_id, self._round)
+        parting = layout.parting(self._job_id, self._round)
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            keys = {entry.key for entry in await self._io.list_jobs(folder)}
+            together = len(keys - {parting})
+            if parting not in keys and together >= self._workers:
+                return
+            if parting not in keys and time.monotonic() < until:
+                continue
+            note = as_json({"together": together, "wanted": self._workers})
+            await self._io.create(self._io.jobs.bucket, parting, note)
+            self._report.stopped = "gathering"
+            self._left.set()
+            return
+
+    async def _keep_logs(self, groups: list[Group]) -> None:
+        for group in groups:
+            if text := group.log.text():
+                name = f"{self._stage.name}.{self._round}.{self._report.invocation[:8]}"
+                await self._io.put(layout.log(self._job_id, name, group.number), text)
