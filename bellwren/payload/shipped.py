@@ -6,7 +6,6 @@ import os
 import pickle
 import re
 import sys
-import tempfile
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -91,6 +90,7 @@ def _write(place: str, text: bytes) -> None:
     if os.path.exists(place):  # another runner of this payload wrote it, whole
         return
     os.makedirs(os.path.dirname(place), exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=os.path.dirname(place), delete=False) as file:
+    part = f"{place}.{os.getpid()}"
+    with open(part, "wb") as file:
         file.write(text)
-    os.replace(file.name, place)
+    os.replace(part, place)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 
 from bellwren.errors import PayloadError, VersionMismatch
 from bellwren.payload import lines, shipped
@@ -39,6 +38,12 @@ def check_versions(python: str, cloudpickle: str) -> None:
         )
 
 
+def _new_folder() -> str:
+    import tempfile  # noqa: PLC0415 - 20 ms, and workers name a folder
+
+    return tempfile.mkdtemp(prefix="bellwren-code-")
+
+
 def load(data: bytes | memoryview, *, sha256: str, folder: str | None = None) -> Function:
     """The function of a payload.
 
@@ -59,8 +64,7 @@ def load(data: bytes | memoryview, *, sha256: str, folder: str | None = None) ->
     envelope = unseal(data)
     check_versions(envelope.python, envelope.cloudpickle)
     if envelope.modules:
-        home = folder or tempfile.mkdtemp(prefix="bellwren-code-")
-        shipped.install(envelope.modules, os.path.join(home, sha256[:16]))
+        shipped.install(envelope.modules, os.path.join(folder or _new_folder(), sha256[:16]))
     lines.remember(envelope.lines)
     try:
         return Function(envelope)
