@@ -133,6 +133,46 @@ class Cloud:
         functions = {"map": map_function, "reduce": reduce_function, "combine": combine}
         return self._run("map_reduce", functions, items, options)
 
+    def bsp(
+        self,
+        step: Callable[[Any], None],
+        partitions: Any,
+        max_supersteps: int = 50,
+        combine: Callable[[Any, Iterable[Any]], Any] | None = None,
+        *,
+        resident: bool = True,
+        **options: Any,
+    ) -> Job:
+        """Run supersteps over partitions that send each other messages; ``.result()`` is the list of final states.
+
+        ``step(worker)`` runs one partition in one superstep: it reads ``worker.partition``, ``partitions``,
+        ``superstep``, ``state``, ``messages``, ``aggregated`` and ``params``, assigns ``worker.state``, and calls
+        ``send(to, message)``, ``aggregate(name, value, how)`` and ``vote_to_halt()``. Messages arrive in the next
+        superstep, by sender and in the order of sending.
+
+        Args:
+            step: any callable; it returns nothing.
+            partitions: an iterable of first states, or how many partitions there are (their states are None), or an
+                input such as ``bellwren.lines(...)``, of which each chunk's records are a partition's state.
+            max_supersteps: the job ends then, whatever has halted; its status says so.
+            combine: ``combine(to, messages)`` makes one message of those that one partition sends to another.
+            resident: partitions stay in their workers; False starts the workers anew for each superstep.
+            options: see ``bellwren.Options``.
+
+        Raises:
+            PayloadError, SpecError: as ``map``.
+
+        >>> def count_down(worker):
+        ...     worker.state -= 1
+        ...     if worker.state == 0:
+        ...         worker.vote_to_halt()
+        >>> cloud.bsp(count_down, [1, 1], max_supersteps=5).result()
+        [0, 0]
+        """
+        states = [None] * partitions if isinstance(partitions, int) else partitions
+        functions = {"step": step, "combine": combine}
+        return self._run("bsp", functions, states, options, max_supersteps=max_supersteps, resident=resident)
+
     def jobs(self) -> list[Job]:
         """Every job of the deployment, the latest first.
 
@@ -200,12 +240,13 @@ class Cloud:
         functions: Mapping[str, Callable[..., Any] | None],
         items: Any,
         given: Mapping[str, Any],
+        **of_the_kind: Any,
     ) -> Job:
         from bellwren.submission import check_python, make_document  # noqa: PLC0415  cloudpickle
 
         options = Options.of(given)
         check_python(self.deployment)
-        document = make_document(kind, functions, items, options, self)
+        document = make_document(kind, functions, items, options, self, **of_the_kind)
         return self._start(spec.from_dict(document), progress=options.progress)
 
     def _start(self, checked: spec.JobSpec, *, progress: bool) -> Job:

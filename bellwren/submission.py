@@ -43,18 +43,23 @@ def check_python(deployment: Deployment) -> None:
 
 
 def make_document(
-    kind: str, functions: Mapping[str, Callable[..., Any] | None], items: Any, options: Options, cloud: Cloud
+    kind: str,
+    functions: Mapping[str, Callable[..., Any] | None],
+    items: Any,
+    options: Options,
+    cloud: Cloud,
+    **of_the_kind: Any,
 ) -> dict[str, Any]:
     """The document of a job that runs these functions.
 
     Everything is packed, and the document checked, before anything is uploaded; what is there already (named by its
-    content) is not uploaded again.
+    content) is not uploaded again. ``of_the_kind`` are fields that only jobs of this kind have.
 
     Raises:
         PayloadError: naming what cannot be shipped.
         SpecError: naming every option that is wrong.
     """
-    document: dict[str, Any] = {"bellwren": 1, "kind": kind, **options.fields_of_document()}
+    document: dict[str, Any] = {"bellwren": 1, "kind": kind, **options.fields_of_document(), **of_the_kind}
     document["output"] = {"format": "pickle", **({"uri": options.output} if options.output else {})}
     uploads: Uploads = {}
     with ExitStack() as stack:
@@ -64,7 +69,7 @@ def make_document(
         }
         document["payload"] = {role: _reference(one) for role, one in payloads.items()}
         uploads |= {layout.code(one.sha256): one.data for one in payloads.values()}
-        name = payloads["map"].name
+        name = next(iter(payloads.values())).name
         document.setdefault("name", name[:200])
         document.setdefault("algorithm", _label(name))
         spec.from_dict(document)

@@ -41,6 +41,7 @@ def job_definition(settings: Settings) -> State:
             **_planning(),
             "Map": _round("Map", settings),
             "Reduce": _round("Reduce", settings),
+            "Bsp": _round("Bsp", settings),
             **_finishing(),
         },
     }
@@ -118,7 +119,7 @@ def _planning() -> dict[str, State]:
         "Plan": plan,
         "Planned": asl.choice(
             "$.plan.next",
-            {"MAP": "Map", "REDUCE": "Reduce", "FINISH": "Finish"},
+            {"MAP": "Map", "REDUCE": "Reduce", "BSP": "Bsp", "FINISH": "Finish"},
             default="UnexpectedAnswer",
         ),
         "UnexpectedAnswer": {

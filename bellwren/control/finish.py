@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bellwren import layout
-from bellwren.control import stages, status
+from bellwren.control import stages, status, supersteps
 from bellwren.control.prepare import read_request
 from bellwren.control.reports import StageReport, read_stage
 from bellwren.deployment import Deployment
@@ -73,6 +73,9 @@ def finish(state: Document, deployment: Deployment) -> Document:
     _judge(ending)
     _write_failures(ending, jobs)
     final = _final_status(ending, found, jobs)
+    iterative = (ending.spec or {}).get("kind") == "bsp"
+    if iterative:
+        final |= supersteps.told(job_id, jobs)
     if ending.spec and ending.plan and ending.profile:
         record = make_record(
             spec=ending.spec,
@@ -82,6 +85,8 @@ def finish(state: Document, deployment: Deployment) -> Document:
             stages=ending.stages,
             forecast=jobs.find_json(layout.forecast(job_id)),
         )
+        if iterative:
+            record |= supersteps.recorded(job_id, jobs)
         final["cost_usd"] = record["cost_usd"]
         jobs.put_json(layout.record(job_id), record)
         _publish(record, deployment)

@@ -13,7 +13,7 @@ from bellwren.framing import FrameWriter, Index, Kind
 from bellwren.spec import JobSpec
 from bellwren.store import Store, parse_uri
 
-ROLES = ("map", "reduce", "combine")
+ROLES = ("map", "reduce", "combine", "step", "train")
 
 
 def measure(document: JobSpec, job_id: str, jobs: Store, deployment: Deployment) -> dict[str, Any]:
@@ -29,6 +29,9 @@ def measure(document: JobSpec, job_id: str, jobs: Store, deployment: Deployment)
     }
     if document.items_payload is not None:
         profile |= _pickled_items(document, jobs)
+    elif document.kind == "bsp" and document.input is None:
+        parts = document.partitions
+        profile |= _inline_items(parts if isinstance(parts, list) else [None] * (parts or 0), job_id, jobs)
     elif document.items is not None:
         profile |= _inline_items(document.items, job_id, jobs)
     else:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from bellwren import cost, layout
-from bellwren.control import stages
+from bellwren.control import stages, supersteps
 from bellwren.control.reports import read_stage
 from bellwren.control.sizing import default_choice, nearest_memory
 from bellwren.control.status import update
@@ -26,6 +26,8 @@ Document = dict[str, Any]
 
 BARREN_ROUNDS = 2
 """Rounds without any progress after which a job is given up: one may be bad luck."""
+_NEXT = {"map": "MAP", "shuffle": "MAP", "reduce": "REDUCE", "supersteps": "BSP"}
+"""The state of the state machine that runs an operation."""
 LEAST_S = 0.5
 """A round that has less than this to spend is not worth its start."""
 
@@ -38,7 +40,7 @@ def plan(state: Document, deployment: Deployment) -> Document:
         deployment: where everything is.
 
     Returns:
-        ``{"next": "MAP"|"REDUCE"|"FINISH", "stage", "round", "workers": [0, 1, ...], "worker_function"}``.
+        ``{"next": "MAP"|"REDUCE"|"BSP"|"FINISH", "stage", "round", "workers": [0, 1, ...], "worker_function"}``.
     """
     job_id = state["job"]["job_id"]
     jobs = Store(deployment.jobs_bucket)
@@ -121,6 +123,8 @@ def _choose(
         workers, memory_mb = default_choice(
             items=profile.get("items"), input_bytes=profile["bytes"], memory_sizes_mb=sizes
         )
+        if spec["kind"] == "bsp":
+            workers = supersteps.default_workers(profile)
         reason = "there is no forecast, so the stated default was taken"
     if spec["workers"] != "auto":
         workers, reason = spec["workers"], "the document says so"
@@ -135,6 +139,8 @@ def _advance(job_id: str, jobs: Store, document: Document) -> None:
     stage = Stage.from_dict(document["stages"][name])
     if jobs.head(layout.fatal(job_id)) or jobs.head(layout.cancel(job_id)):
         document["stage"] = None
+        return
+    if stage.operation == "supersteps" and supersteps.settle(job_id, jobs, document):
         return
     outputs = Store(output_bucket(stage, jobs.bucket))
     done = len(done_tasks(outputs, jobs, job_id, stage))
@@ -194,6 +200,8 @@ def _notes(job_id: str, jobs: Store, stage: str) -> str:
         for prefix in (layout.partials(job_id, stage), layout.trails(job_id, stage))
         for entry in jobs.list(prefix)
     ]
+    if stage == "supersteps":
+        marks += [(key, "") for key in supersteps.marks(job_id, jobs)]
     return sha256(json.dumps(marks).encode()).hexdigest()[:16] if marks else ""
 
 
@@ -230,7 +238,8 @@ def _price(used: cost.Usage) -> float:
 def _launched(document: Document) -> int:
     """Workers of the next round. In a later one there may be fewer tasks left than workers."""
     stage = document["stages"][document["stage"]]
-    return int(min(document["workers"], stage["tasks"] - document["done"]))
+    workers = min(document["workers"], document.get("together", document["workers"]))
+    return int(min(workers, stage["tasks"] - document["done"]))
 
 
 def _answer(document: Document, deployment: Deployment) -> Document:
@@ -241,7 +250,7 @@ def _answer(document: Document, deployment: Deployment) -> Document:
     # Home runs are shared out among those that start.
     document["launched"] = _launched(document)
     return {
-        "next": "REDUCE" if stage["operation"] == "reduce" else "MAP",
+        "next": _NEXT[stage["operation"]],
         "stage": name,
         "round": document["round"],
         "workers": list(range(document["launched"])),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bellwren import layout
+from bellwren.control import supersteps
 from bellwren.control.sizing import item_tasks, partition_count
 from bellwren.engine.stage import Output, Stage
 from bellwren.framing import Index
@@ -12,7 +13,7 @@ from bellwren.store import Store, parse_uri
 
 Document = dict[str, Any]
 
-_ORDERS = {"map": ["map"], "map_reduce": ["map", "reduce"]}
+_ORDERS = {"map": ["map"], "map_reduce": ["map", "reduce"], "bsp": ["supersteps"]}
 
 
 def order(kind: str) -> list[str]:
@@ -24,6 +25,8 @@ def first_stage(
     job_id: str, spec: Document, profile: Document, *, workers: int, memory_mb: int, jobs: Store
 ) -> Stage:
     """The first stage, with its table of tasks written."""
+    if spec["kind"] == "bsp":
+        return _supersteps(job_id, spec, profile, workers=workers, memory_mb=memory_mb, jobs=jobs)
     source, table, tasks = _cut(profile, workers, memory_mb)
     jobs.put_json(layout.tasks(job_id, "map"), table)
     shuffled = spec["kind"] == "map_reduce"
@@ -35,6 +38,22 @@ def first_stage(
         partitions=partition_count(workers, profile["bytes"]) if shuffled else 0,
         output=None if shuffled else _output(job_id, spec, jobs.bucket),
         **_shared(spec, profile, ("map", "combine")),
+    )
+
+
+def _supersteps(
+    job_id: str, spec: Document, profile: Document, *, workers: int, memory_mb: int, jobs: Store
+) -> Stage:
+    source, table, groups, options = supersteps.cut(profile, spec, workers, memory_mb)
+    jobs.put_json(layout.tasks(job_id, "supersteps"), table)
+    return Stage(
+        name="supersteps",
+        operation="supersteps",
+        tasks=groups,
+        input=source,
+        output=_output(job_id, spec, jobs.bucket),
+        supersteps=options,
+        **_shared(spec, profile, ("step", "combine")),
     )
 
 

@@ -135,6 +135,8 @@ class Supervisor:
             sources.open_source(self._io, a.job_id, self._stage),
             sources.load_code(self._io, self._stage),
         )
+        if self._stage.operation == "supersteps":
+            return await self._stay()
         self._sharing = Sharing(self._io, self._claims, self._stage, self._crew.progress)
         self._course = Course(
             stage=self._stage,
@@ -152,6 +154,25 @@ class Supervisor:
             await asyncio.wait(lives)
             sharing.cancel()
         await self._commit.finish()
+
+    async def _stay(self) -> None:
+        """Hold partitions and run their supersteps."""
+        from bellwren.engine.supersteps.worker import ResidentWorker  # noqa: PLC0415  other jobs need none of it
+
+        await ResidentWorker(
+            job_id=self._a.job_id,
+            round_=self._a.round,
+            worker=self._a.worker,
+            workers=self._workers,
+            stage=self._stage,
+            io=self._io,
+            crew=self._crew,
+            slots=vcpus(self._a.memory_mb),
+            start=self._start,
+            source=self._source,
+            stop=self._stop,
+            report=self._report,
+        ).run()
 
     async def _feed(self, slots: int) -> None:
         """Claim tasks and fetch their input, a step ahead of the runners; a None for each slot is the end."""

@@ -62,7 +62,9 @@ def shown(aggregated: Mapping[str, Any]) -> dict[str, Any]:
 
 def _merged(name: str, before: tuple[str, Any], how: str, value: Any) -> Any:
     if before[0] != how:
-        raise ValueError(f"aggregate({name!r}) is merged by {before[0]!r} and by {how!r}; use one way for one name")
+        raise ValueError(
+            f"aggregate({name!r}) is merged by {before[0]!r} and by {how!r}; use one way for one name"
+        )
     return MERGES[how](before[1], value)
 
 

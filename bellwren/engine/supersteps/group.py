@@ -212,7 +212,14 @@ class Group:
             message=f"{lost.message} ({self._losses[superstep]} tries)",
             item=f"partition {index} in superstep {superstep}",
         )
-        answer = {"active": 0, "sent": 0, "failures": [failure.as_dict()], "to": [], "sizes": [], "partials": 0}
+        answer = {
+            "active": 0,
+            "sent": 0,
+            "failures": [failure.as_dict()],
+            "to": [],
+            "sizes": [],
+            "partials": 0,
+        }
         data = encode({**answer, "aggregated": {}, "compute_s": 0.0}, memoryview(b""))
         await self._commit(superstep, data)
         self._given_up = True

@@ -70,7 +70,8 @@ class History:
             "every": self._every,
             "history": self._entries,
             "failures": [
-                {name: value for name, value in failure.items() if name != "exception"} for failure in failures
+                {name: value for name, value in failure.items() if name != "exception"}
+                for failure in failures
             ],
         }
         bucket = self._io.jobs.bucket

@@ -61,7 +61,12 @@ class Group:
         self.aggregated: dict[str, Any] = {}
 
     def step(
-        self, superstep: int, inbox: Inbox, partials: Iterable[bytes], functions: Functions, at: Callable[[int], None]
+        self,
+        superstep: int,
+        inbox: Inbox,
+        partials: Iterable[bytes],
+        functions: Functions,
+        at: Callable[[int], None],
     ) -> Sent:
         """Run one superstep of every partition that is awake. ``at`` is told the partition before each call."""
         sent = Sent()
@@ -173,7 +178,9 @@ class Inbox:
 
 def run(task: Task, functions: Functions, channel: Channel) -> None:
     """One order of the supervisor: ``load`` a group, make a ``step``, ``save`` it, or give its ``result``."""
-    {"load": _load, "step": _step, "save": _save, "result": _result}[task.head["do"]](task, functions, channel)
+    {"load": _load, "step": _step, "save": _save, "result": _result}[task.head["do"]](
+        task, functions, channel
+    )
 
 
 def _load(task: Task, functions: Functions, channel: Channel) -> None:

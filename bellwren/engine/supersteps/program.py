@@ -65,7 +65,9 @@ class Worker:
             PayloadError: if the message cannot be pickled.
         """
         if isinstance(to, bool) or not hasattr(to, "__index__") or not 0 <= to < self.partitions:
-            raise ValueError(f"send(to={to!r}): to must be the number of a partition, 0 to {self.partitions - 1}")
+            raise ValueError(
+                f"send(to={to!r}): to must be the number of a partition, 0 to {self.partitions - 1}"
+            )
         kept = self._sent.setdefault(int(to), [])
         if self._combine is None:
             kept.append(dumps_result(message))
@@ -99,9 +101,7 @@ class Worker:
 class Outcome:
     """What one step left behind."""
 
-    def __init__(
-        self, state: Any, halted: bool, sent: dict[int, tuple[int, bytes]], partial: bytes
-    ) -> None:
+    def __init__(self, state: Any, halted: bool, sent: dict[int, tuple[int, bytes]], partial: bytes) -> None:
         self.state = state
         self.halted = halted
         self.sent = sent

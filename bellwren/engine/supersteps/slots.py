@@ -79,7 +79,9 @@ class Slot:
             kind, message = "TimedOut", f"the step ran longer than item_timeout_s={self.timeout_s:g}"
         elif status == OUT_OF_MEMORY_EXIT << 8:
             kind = "OutOfMemory"
-            message = "the step needed more memory than its runner has; raise memory_mb, or use more partitions"
+            message = (
+                "the step needed more memory than its runner has; raise memory_mb, or use more partitions"
+            )
         elif status == signal.SIGKILL:
             message += "; the kernel does that when memory runs out"
         return RunnerLost(position, kind, message, ours=runner.killed_for in ("deadline", "end"))

@@ -1,0 +1,106 @@
+"""What the planner and Finish do for jobs of supersteps: cut them into groups, relaunch them, tell how they went."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from bellwren import layout
+from bellwren.engine.capacity import vcpus
+from bellwren.framing import Index
+from bellwren.store import Store
+
+Document = dict[str, Any]
+
+GATHER_S = 60.0
+"""How long the first workers of a round wait for the last before they go on with fewer; ``BELLWREN_GATHER_S`` of the plan function says
+otherwise."""
+MOST_RELAUNCHES = 1000
+"""Rounds after which a job that relaunches each superstep stays resident: an execution's history has 25,000 events."""
+_DEFAULT_WORKERS = 16
+_PARTITION_BYTES = 1 << 20
+
+
+def default_workers(profile: Document) -> int:
+    """Workers where nothing else says how many: one for each partition, or each MiB of input, up to 16."""
+    wanted = (
+        profile["items"] if profile.get("items") is not None else -(-profile["bytes"] // _PARTITION_BYTES)
+    )
+    return max(1, min(_DEFAULT_WORKERS, wanted))
+
+
+def cut(
+    profile: Document, spec: Document, workers: int, memory_mb: int
+) -> tuple[Document, Document, int, Document]:
+    """Description of the input, table of groups, their number, and the options of the stage.
+
+    States given one by one are cut into as many groups as there are runners. Of data in S3 each chunk is a partition.
+    """
+    slots = workers * vcpus(memory_mb)
+    if "index" in profile:
+        index = Index.from_dict(profile["index"])
+        partitions = index.count
+        groups = min(partitions, slots)
+        edges = [group * partitions // groups for group in range(groups + 1)] if groups else []
+        rows = [[a, b - a, *index.span(a, b)] for a, b in zip(edges, edges[1:], strict=False)]
+        source = {"kind": "items", "codec": profile["codec"], "key": profile["items_key"]}
+        table: Document = {"items": rows}
+    else:
+        from bellwren.control.records import cut_records  # noqa: PLC0415  only data in S3 needs it
+
+        wanted = spec.get("partitions") or slots
+        source, table, groups = cut_records(profile, -(-wanted // vcpus(memory_mb)), memory_mb)
+        partitions = groups
+    options = {
+        "partitions": partitions,
+        "max_supersteps": spec["max_supersteps"],
+        "resident": spec["resident"],
+        "gather_s": float(os.environ.get("BELLWREN_GATHER_S", GATHER_S)),
+    }
+    return source, table, groups, options
+
+
+def settle(job_id: str, jobs: Store, document: Document) -> bool:
+    """Take in what the round that has ended left behind; True if the job has failed in a superstep."""
+    ending = jobs.find_json(layout.ending(job_id))
+    if ending is not None and ending["ended"] == "failed":
+        document.update(stage=None, error=_error(ending))
+        return True
+    parting = jobs.find_json(layout.parting(job_id, document["round"]))
+    if parting is not None:
+        document["together"] = max(1, parting["together"])
+    if document["round"] + 1 >= MOST_RELAUNCHES:
+        document["stages"][document["stage"]]["supersteps"]["resident"] = True
+    return False
+
+
+def marks(job_id: str, jobs: Store) -> list[str]:
+    """What changes whenever a job of supersteps comes further: its checkpoints, and its last superstep."""
+    folders = sorted(jobs.folders(layout.supersteps(job_id)))
+    last = [entry.key for entry in jobs.list(folders[-1])] if folders else []
+    return [entry.key for entry in jobs.list(layout.checkpoints(job_id))] + last
+
+
+def told(job_id: str, jobs: Store) -> Document:
+    """For the status: why and when it ended, and the last aggregates; nothing if it has not come so far."""
+    ending = jobs.find_json(layout.ending(job_id))
+    if ending is None:
+        return {}
+    return {name: ending[name] for name in ("ended", "supersteps", "aggregates")}
+
+
+def recorded(job_id: str, jobs: Store) -> Document:
+    """For the execution record: the whole course, superstep by superstep (every second, fourth, ... of a long one)."""
+    ending = jobs.find_json(layout.ending(job_id))
+    return (
+        {} if ending is None else {name: ending[name] for name in ("ended", "supersteps", "every", "history")}
+    )
+
+
+def _error(ending: Document) -> Document:
+    first = ending["failures"][0]
+    message = (
+        f"partition {first['index']} failed in superstep {ending['supersteps'] - 1}: "
+        f"{first['type']}: {first['message']}"
+    )
+    return {"type": "TaskError", "message": message, "traceback": first.get("traceback", "")}
