@@ -7,7 +7,6 @@ import random
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -47,7 +46,7 @@ def _seed_module(name: str, value: int) -> None:
         module.seed(value % (1 << 32))
 
 
-class _SeedOnImport(MetaPathFinder):
+class _SeedOnImport:
     """Seeds a library that a task is the first to import, which would else start from the system's randomness."""
 
     value = 0

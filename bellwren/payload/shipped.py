@@ -7,7 +7,6 @@ import pickle
 import re
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
@@ -15,7 +14,7 @@ from types import CodeType, ModuleType
 from bellwren.payload.envelope import ShippedModule
 
 
-class ShippedFinder(MetaPathFinder):
+class ShippedFinder:
     """Finds shipped modules by their full names, before anything else of those names."""
 
     def __init__(self, modules: Sequence[ShippedModule], folder: str) -> None:

@@ -132,7 +132,7 @@ def test_sources_stay_within_their_folder(tmp_path: Path) -> None:
     "module", ["bellwren.payload.unpack", "bellwren.payload.outcome", "bellwren.payload.failure"]
 )
 def test_what_workers_import_loads_nothing_heavy(module: str) -> None:
-    heavy = "{'cloudpickle','numpy','asyncio','boto3','botocore','traceback','pydantic','tqdm'}"
+    heavy = "{'cloudpickle','numpy','asyncio','boto3','botocore','traceback','pydantic','tqdm','tempfile'}"
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
     assert (
         subprocess.check_output([sys.executable, "-I", "-S", "-c", _path() + code], text=True).strip() == "[]"
