@@ -1,0 +1,50 @@
+"""Sorting and merging records that sort as the bytes they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from bellwren.engine.sorting.boundaries import Boundary, Part, cut
+from bellwren.engine.sorting.forms import Form
+from bellwren.engine.sorting.ranks import ORDINARY
+from bellwren.engine.sorting.runs import Index, block_ends, write_run
+
+
+def sorted_run(form: Form, batch: Any, block_bytes: int) -> bytes:
+    """The run of one chunk's records."""
+    records = form.sorted(batch)
+    ends = block_ends(form.offsets(records), block_bytes, lambda at: len(form.key_bytes(records[at])))
+    edges = [0, *ends]
+    blocks = [form.join(records[start:end]) for start, end in pairwise(edges)]
+    keys = [form.key_bytes(records[start]) for start in edges[:-1]]
+    last = form.key_bytes(records[-1]) if records else None
+    index = Index(
+        plain=True,
+        sizes=list(map(len, blocks)),
+        counts=[end - start for start, end in pairwise(edges)],
+        ranks=bytes([ORDINARY]) * len(blocks),
+        keys=[*keys, last],
+    )
+    return write_run(index, blocks, {"items": len(records), "failures": []})
+
+
+def merged(
+    form: Form,
+    indexes: Sequence[Index],
+    limits: tuple[Boundary | None, Boundary | None],
+    fetched: Iterable[tuple[Part, bytes]],
+) -> list[Any]:
+    """The records of one partition in order, from the bytes of its parts in the order of runs."""
+    low, high = limits
+    batches = []
+    for part, data in fetched:
+        batch = form.batch(data)
+        if low and cut(indexes[part.run], part.run, low).within:
+            _, batch = form.cut(batch, low.key, behind=part.run < low.task)
+        if high and cut(indexes[part.run], part.run, high).within:
+            batch, _ = form.cut(batch, high.key, behind=part.run < high.task)
+        batches.append(batch)
+    # What comes out of each run is in order, and Python's sort merges such stretches as they are.
+    return form.sorted(form.concat(batches))

@@ -1,0 +1,55 @@
+"""A whole sort in one process: runs, boundaries and merges, as the workers do them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bellwren.engine.sorting import boundaries, keyed, plain, runs
+from bellwren.engine.sorting.forms import Form
+
+
+def opened(objects: Sequence[bytes]) -> tuple[list[runs.Index], list[bytes]]:
+    """Index and blocks of each run."""
+    indexes, blocks = [], []
+    for data in objects:
+        index_span, block_span = runs.spans(data[: runs.HEAD_BYTES])
+        indexes.append(runs.Index.from_bytes(data[slice(*index_span)]))
+        blocks.append(data[slice(*block_span)])
+    return indexes, blocks
+
+
+def partitions(objects: Sequence[bytes], count: int, form: Form | None) -> list[list[Any]]:
+    """What each merge task gives."""
+    indexes, blocks = opened(objects)
+    limits = boundaries.boundaries(indexes, count)
+    found = []
+    for number in range(count):
+        low = limits[number - 1] if number else None
+        high = limits[number] if number < count - 1 else None
+        wanted = boundaries.parts(indexes, limits, number)
+        fetched = [(part, blocks[part.run][part.start : part.end]) for part in wanted]
+        if form:
+            found.append(plain.merged(form, indexes, (low, high), fetched))
+        else:
+            found.append(keyed.merged(indexes, (low, high), fetched))
+    return found
+
+
+def sort_plain(form: Form, tasks: Sequence[bytes], count: int, block_bytes: int) -> list[list[Any]]:
+    objects = [plain.sorted_run(form, form.batch(task), block_bytes) for task in tasks]
+    return partitions(objects, count, form)
+
+
+def sort_keyed(
+    key: Callable[[Any], Any], tasks: Sequence[Sequence[Any]], count: int, block_bytes: int
+) -> list[list[Any]]:
+    """Records are lists ``[value, task, position]``, so that equal keys can be told apart."""
+    objects = []
+    for number, task in enumerate(tasks):
+        sorter = keyed.Sorter()
+        for position, value in enumerate(task):
+            sorter.add(key(value), json.dumps([repr(value), number, position]).encode())
+        objects.append(sorter.run(block_bytes, {"items": len(task), "failures": []}))
+    return [list(map(json.loads, part)) for part in partitions(objects, count, None)]
