@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 # S3 answers a burst on a fresh prefix with 503 SlowDown for a while; the library's retries are exponential with jitter.
+# It draws each pause between the first one and `base` times the last, so 4 doubles them on average (2 would not grow:
+# twelve tries in two seconds).
 _RETRIES = {
     "max_retries": 12,
     "retry_timeout": timedelta(seconds=120),
-    "backoff": {"init_backoff": timedelta(milliseconds=50), "max_backoff": timedelta(seconds=8), "base": 2},
+    "backoff": {"init_backoff": timedelta(milliseconds=50), "max_backoff": timedelta(seconds=8), "base": 4},
 }
 _CLIENT = {"allow_http": True, "timeout": "300s", "connect_timeout": "10s"}
 
@@ -141,10 +143,10 @@ class Store:
             return None
         return Entry(key, meta["size"], meta["e_tag"] or "")
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes | BinaryIO) -> None:
         """Write the object, whatever was there."""
-        # In one request: a multipart upload whose writer is killed would be left behind.
-        obstore.put(self._s3, key, data, use_multipart=False)
+        # In one request where it is in memory anyway: a multipart upload whose writer is killed would be left behind.
+        obstore.put(self._s3, key, data, use_multipart=False if isinstance(data, bytes) else None)
 
     def upload(self, key: str, data: bytes | BinaryIO) -> None:
         """Write an object of any size, or the rest of a file: large ones in several requests at once."""
@@ -172,9 +174,7 @@ class Store:
     def replace(self, key: str, data: bytes, etag: str, metadata: dict[str, str] | None = None) -> bool:
         """Write the object only if it still is the one with this ETag (compare and swap); False if not."""
         try:
-            obstore.put(
-                self._s3, key, data, mode={"e_tag": etag}, use_multipart=False, attributes=metadata
-            )
+            obstore.put(self._s3, key, data, mode={"e_tag": etag}, use_multipart=False, attributes=metadata)
         except (PreconditionError, NotFoundError, FileNotFoundError):
             return False
         return True

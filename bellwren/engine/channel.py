@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import sys
 import time
 from typing import Any
 
@@ -86,6 +88,10 @@ class Channel:
 
     def done(self, head: dict[str, Any] | None = None, body: bytes = b"") -> None:
         """Send the rest, and that the task has ended."""
+        for stream in (sys.stdout, sys.stderr):
+            # Whatever user code has made of them, and even if nothing: what it printed is to be in the log.
+            with contextlib.suppress(Exception):
+                stream.flush()
         self.flush()
         self._progress.set(self._slot, -1, 0.0)
         wire.send(self._sock, Kind.DONE, head, body)

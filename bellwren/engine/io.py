@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import md5
 from typing import Any, ParamSpec, TypeVar
+
+from obstore.exceptions import BaseError
 
 from bellwren.store import Entry, Store, as_json
 
@@ -15,6 +18,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _THREADS = 16
+_TOO_MANY = "429 Too Many Requests"
+_BACKOFF_S = [min(8.0, 0.1 * 2**n) for n in range(12)]
 
 
 class Pool:
@@ -33,8 +38,19 @@ class Pool:
         return self._stores[bucket]
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a blocking function on a thread."""
+        """Run a blocking function on a thread; a store that answers 429 is asked again.
+
+        The library tries again what S3 answers to a burst (503 SlowDown) and other errors of the server, but not 429,
+        which other stores answer.
+        """
         loop = asyncio.get_running_loop()
+        for limit_s in _BACKOFF_S:
+            try:
+                return await loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
+            except BaseError as error:
+                if _TOO_MANY not in str(error):
+                    raise
+            await asyncio.sleep(random.uniform(0, limit_s))  # noqa: S311  jitter
         return await loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
 
     async def get(self, bucket: str, key: str, etag: str | None = None) -> bytes:

@@ -22,6 +22,7 @@ import shutil
 import signal
 import socket
 import struct
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable
@@ -220,6 +221,7 @@ def become_runner(folder: str, log_fd: int, memory_bytes: int | None) -> None:
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
     os.close(null)
+    _speak_through_descriptors()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     os.chdir(folder)
@@ -228,6 +230,17 @@ def become_runner(folder: str, log_fd: int, memory_bytes: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes:
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+
+
+def _speak_through_descriptors() -> None:
+    """Give Python streams of its own: what the runtime had there may buffer, or lead elsewhere."""
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="replace", closefd=False)  # type: ignore[misc]  # noqa: SIM115
+    for name, fd in (("stdout", 1), ("stderr", 2)):
+        stream = open(  # noqa: SIM115  open for the process's life
+            fd, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def close_all_but(keep: set[int]) -> None:

@@ -38,7 +38,7 @@ def main() -> None:
         call = json.loads(line)
         try:
             answer = {"result": worker.handler(call["event"], Context(call))}
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  as Lambda does
             answer = {"error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
         print(json.dumps(answer), file=answers, flush=True)
 

@@ -7,14 +7,12 @@ hundreds of scripted faults can be tried. What the state machine itself does is 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -137,6 +135,8 @@ class Outcome:
     """``(stage, round, worker)`` of every invocation, in order of start."""
     lost: int = 0
     """Invocations that ended in an error."""
+    errors: list[str] = field(default_factory=list)
+    """What those said that could say something."""
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -276,6 +276,7 @@ class Engine:
                         assert not left, f"processes {left} outlived their invocation"
                         return
                     outcome.lost += 1
+                    outcome.errors.append(reply["error"])
 
         with ThreadPoolExecutor(max(1, len(numbers))) as threads:
             list(threads.map(one, numbers))

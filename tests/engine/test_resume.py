@@ -19,7 +19,9 @@ from tests.engine.harness import Engine, Outcome
 
 
 def again(engine: Engine, first: Outcome, **running: Any) -> Outcome:
-    return engine.execute({"resume": first.job_id}, f"{first.job_id}-resumed-{uuid.uuid4().hex[:4]}", **running)
+    return engine.execute(
+        {"resume": first.job_id}, f"{first.job_id}-resumed-{uuid.uuid4().hex[:4]}", **running
+    )
 
 
 def noting(folder: Path) -> Any:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from bellwren import cost
-
 from tests.engine.harness import Engine
 
 
