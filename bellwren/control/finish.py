@@ -17,6 +17,7 @@ from bellwren import layout
 from bellwren.control import stages, status, supersteps
 from bellwren.control.prepare import read_request
 from bellwren.control.reports import StageReport, read_stage
+from bellwren.control.tolerance import tolerated
 from bellwren.deployment import Deployment
 from bellwren.engine.stage import Stage
 from bellwren.records.record import make_record
@@ -156,7 +157,7 @@ def _judge(ending: Ending) -> None:
         ending.failures += _numbered(report)
         ending.failed += report.failed
         ending.total += report.items
-        if report.failed > tolerate * report.items and not ending.error:
+        if report.failed > tolerated(report.items, tolerate) and not ending.error:
             first = ending.failures[0]
             ending.error = {
                 "type": "TaskError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from typing import Any
 
 from bellwren import layout
@@ -11,6 +12,7 @@ from bellwren.deployment import Deployment
 from bellwren.errors import Fault, SpecError
 from bellwren.framing import FrameWriter, Index, Kind
 from bellwren.spec import JobSpec
+from bellwren.spec.sections import ROLES as PICKLED_ROLES
 from bellwren.store import Store, parse_uri
 
 ROLES = ("map", "reduce", "combine", "step", "train")
@@ -22,6 +24,7 @@ def measure(document: JobSpec, job_id: str, jobs: Store, deployment: Deployment)
     Raises:
         SpecError: if the input is missing or the output place is taken.
     """
+    _check_versions(document)
     _check_output(document, deployment)
     profile: dict[str, Any] = {
         "functions": {role: found for role in ROLES if (found := document.function(role))},
@@ -61,7 +64,11 @@ def _pickled_items(document: JobSpec, jobs: Store) -> dict[str, Any]:
         where = f"s3://{jobs.bucket}/{key}"
         allowed = "items that the client has uploaded, with their index beside them; submit the job again"
         raise SpecError([Fault("items_payload.key", f"nothing at {where}", allowed)])
-    return _items(key, "pickle", Index.from_dict(found))
+    index = Index.from_dict(found)
+    if index.count != document.items_payload.count:
+        allowed = f"{index.count:,}, which is how many items were uploaded"
+        raise SpecError([Fault("items_payload.count", f"{document.items_payload.count:,}", allowed)])
+    return _items(key, "pickle", index)
 
 
 def _items(key: str, codec: str, index: Index) -> dict[str, Any]:
@@ -73,6 +80,24 @@ def _items(key: str, codec: str, index: Index) -> dict[str, Any]:
         "bytes": index.size_bytes,
         "objects": 1,
     }
+
+
+def _check_versions(document: JobSpec) -> None:
+    """This function runs the Python of the workers. What another one pickled is refused before anybody loads it."""
+    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    pickled = {"items_payload": document.items_payload}
+    pickled |= {f"payload.{role}": getattr(document.payload, role, None) for role in PICKLED_ROLES}
+    faults = [
+        Fault(
+            f"{place}.python",
+            found.python,
+            f"{here}, the Python of the workers: submit from that, or deploy anew",
+        )
+        for place, found in pickled.items()
+        if found is not None and found.python != here
+    ]
+    if faults:
+        raise SpecError(faults)
 
 
 def _check_output(document: JobSpec, deployment: Deployment) -> None:
