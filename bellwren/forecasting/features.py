@@ -31,6 +31,7 @@ LOG_WORKERS = "log workers"
 LOAD = "load"
 FIT = "fit"
 IMBALANCE = "imbalance"
+TOTAL_SLOTS = "total slots"
 _SPREAD_OF_LOG1P = 100.0
 _BEYOND = math.log(1.25)
 """A number more than a quarter beyond the range seen in training is far from what the model knows."""
@@ -68,7 +69,8 @@ class Feature:
                 text_code(value) if isinstance(value, str) else np.zeros(WIDTH), float(not known)
             )
         number = math.nan if value is None or isinstance(value, str) else float(value)
-        return self.encode_numbers(np.array([number]))[0]
+        row: Array = self.encode_numbers(np.array([number]))[0]
+        return row
 
     def encode_numbers(self, values: Array) -> Array:
         """The same for many numbers at once, NaN where one is missing. Shape [len(values), 2]."""
@@ -221,6 +223,7 @@ def derived(properties: Mapping[str, Value], choices: Choices) -> dict[str, Arra
     volume, items, tasks = (_positive(properties.get(name)) for name in (BYTES, ITEMS, TASKS))
     load = volume or items
     out = {LOG_WORKERS: workers, INVERSE: 1.0 / workers, MEMORY_MB: memory, SLOTS: slots}
+    out[TOTAL_SLOTS] = workers * slots
     if load:
         out[LOAD] = load / (workers * np.where(np.isfinite(slots), slots, 1.0))
     if volume:
@@ -244,7 +247,7 @@ def learn_schema(executions: Iterable[Execution]) -> Schema:
         _learn(name, [run.properties.get(name) for run in contexts.values()], "property") for name in names
     ]
     known = [derived(run.properties, Choices.of([run])) for run in runs]
-    for name in (LOG_WORKERS, INVERSE, MEMORY_MB, SLOTS, LOAD, FIT, IMBALANCE):
+    for name in (LOG_WORKERS, INVERSE, MEMORY_MB, SLOTS, TOTAL_SLOTS, LOAD, FIT, IMBALANCE):
         values = [float(row[name][0]) if name in row else math.nan for row in known]
         finite: list[Value | None] = [value for value in values if math.isfinite(value)]
         if finite:

@@ -1,0 +1,194 @@
+"""Pre-training on all contexts of an algorithm but the target.
+
+Loss = SmoothL1(runtime) + MSE(reconstruction of essential) + MSE(of optional), unweighted; N(0, 0.25) noise on the
+target; Adam, batches of 64, rates searched for (Scheinert et al. 2021, section IV-B). Two deviations, both against
+leaks and waste: a rate is chosen on whole contexts held out, not on a random share of runs, and 800 epochs with rates
+{0.1, 0.01}, dropout 0.05 and decay 1e-3 replace 2500 epochs on the full grid, at the same error on public records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from bellwren.records.execution import Execution
+from training.bellamy.inputs import Scaling, encode_runs, pad, stack_inputs
+from training.bellamy.network import Inputs, Stack
+from training.bellamy.stacked import Best, StackedAdam
+from training.cells import by_context
+
+_T = TypeVar("_T")
+
+BATCH = 64
+NOISE_S = 0.25
+_CHECK_EVERY = 10
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """How long and with which rates."""
+
+    epochs: int = 800
+    rates: tuple[float, ...] = (0.1, 0.01)
+    dropout: float = 0.05
+    decay: float = 1e-3
+    held_out: float = 0.1
+    """Share of contexts on which the rate and the epoch are chosen."""
+
+
+PAPER = Pretraining(epochs=2500, rates=(0.1, 0.01, 0.001))
+"""As long as in the paper."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Inputs of a stack with every distinct property vector once: runs share most of theirs, and encoding each vector
+    once a step instead of once a run is a tenth of the work. (Equal vectors of a batch share a dropout mask, too.)"""
+
+    scale_out: Tensor
+    """Shape [M, B, 3]."""
+    vectors: Tensor
+    """Shape [M, U, 40]."""
+    essential_at: Tensor
+    """Which vector is each essential property. Shape [M, B, 5]."""
+    optional_at: Tensor
+    """Shape [M, B, 3]."""
+    known: Tensor
+    """Shape [M, B, 3]."""
+
+
+def tabulate(inputs: Inputs) -> Table:
+    """Find the distinct property vectors of each model's runs."""
+    tables, places = [], []
+    for essential, optional in zip(inputs.essential.numpy(), inputs.optional.numpy(), strict=True):
+        both = np.concatenate([essential, optional], axis=1)
+        distinct, at = np.unique(both.reshape(-1, both.shape[-1]), axis=0, return_inverse=True)
+        tables.append(distinct)
+        places.append(at.reshape(both.shape[:2]))
+    at = torch.from_numpy(np.stack(places).astype(np.int64))
+    vectors = pad(tables, max(len(table) for table in tables))
+    return Table(inputs.scale_out, vectors, at[..., :5], at[..., 5:], inputs.known)
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """One model of a stack."""
+
+    stack: Stack
+    at: int
+    """Its place in the stack."""
+    scaling: Scaling
+    deviation: float
+    """Relative deviation of runs of held-out contexts (of all, where none was held out)."""
+
+
+def pretrain(sets: Sequence[Sequence[Execution]], settings: Pretraining, seed: int) -> list[Pretrained]:
+    """Pre-train one model for each set of runs, all side by side, with every rate; keep each set's best."""
+    copies = len(settings.rates)
+    split = [_hold_out(runs, settings.held_out, seed) for runs in sets]
+    fitted, checked = [encode_runs(a) for a, _ in split], [encode_runs(b) for _, b in split]
+    scalings = [Scaling.of(encoded) for encoded in fitted]
+    generator = torch.Generator().manual_seed(seed)
+    stack = Stack(len(sets) * copies, generator)
+    train, runtimes, weights = stack_inputs(_repeat(fitted, copies), _repeat(scalings, copies))
+    check = stack_inputs(_repeat(checked, copies), _repeat(scalings, copies))
+    rates = torch.tensor([rate for _ in sets for rate in settings.rates])
+    best = _train(stack, (train, runtimes, weights), check, rates, settings, generator)
+    out = []
+    for at in range(len(sets)):
+        losses = best.loss[at * copies : (at + 1) * copies]
+        place = at * copies + int(losses.argmin())
+        deviation = _deviation(stack, check, place)
+        out.append(Pretrained(stack, place, scalings[at], deviation))
+    return out
+
+
+def _repeat(items: Sequence[_T], copies: int) -> list[_T]:
+    return [item for item in items for _ in range(copies)]
+
+
+def _hold_out(runs: Sequence[Execution], share: float, seed: int) -> tuple[list[Execution], list[Execution]]:
+    """Whole contexts to learn from and to check on; with fewer than five contexts, all are both."""
+    groups = list(by_context(runs).values())
+    if len(groups) < 5:
+        return list(runs), list(runs)
+    count = max(1, round(share * len(groups)))
+    order = np.random.default_rng(seed).permutation(len(groups))
+    held = [run for at in order[:count] for run in groups[at]]
+    return [run for at in order[count:] for run in groups[at]], held
+
+
+def _train(
+    stack: Stack,
+    train: tuple[Inputs, Tensor, Tensor],
+    check: tuple[Inputs, Tensor, Tensor],
+    rates: Tensor,
+    settings: Pretraining,
+    generator: torch.Generator,
+) -> Best:
+    table, data = tabulate(train[0]), train[1:]
+    parameters = list(stack.parameters())
+    adam, best = StackedAdam(parameters, settings.decay), Best(stack, stack.models)
+    length = data[0].shape[1]
+    for epoch in range(settings.epochs):
+        order = torch.rand((stack.models, length), generator=generator).argsort(dim=1)
+        for start in range(0, length, BATCH):
+            batch = order[:, start : start + BATCH]
+            loss = _loss(stack, table, batch, data, settings)
+            loss.sum().backward()
+            for parameter in parameters:
+                assert parameter.grad is not None
+                parameter.grad.nan_to_num_(0.0, 0.0, 0.0)
+            adam.step([rates] * len(parameters))
+        if epoch % _CHECK_EVERY == _CHECK_EVERY - 1 or epoch == settings.epochs - 1:
+            best.offer(_mean_absolute(stack, check))
+    best.restore()
+    return best
+
+
+def _loss(
+    stack: Stack, table: Table, batch: Tensor, data: tuple[Tensor, Tensor], settings: Pretraining
+) -> Tensor:
+    """Of each model, on one batch of its runs. Shape [M]."""
+    rows = torch.arange(batch.shape[0])[:, None]
+    runtimes, weights = (part[rows, batch] for part in data)
+    known, essential_at, optional_at = (
+        part[rows, batch] for part in (table.known, table.essential_at, table.optional_at)
+    )
+    codes = stack.encode(table.vectors, settings.dropout)
+    context = stack.context(codes[rows[..., None], essential_at], codes[rows[..., None], optional_at], known)
+    predicted = stack.predict(table.scale_out[rows, batch], context)
+    noisy = runtimes + NOISE_S * torch.randn_like(runtimes)
+    total = weights.sum(1).clamp_min(1.0)
+    runtime = (functional.smooth_l1_loss(predicted, noisy, reduction="none") * weights).sum(1) / total
+    squares = ((stack.decode(codes, settings.dropout) - table.vectors) ** 2).mean(-1)
+    first = _weighted(squares, essential_at, weights[..., None].expand_as(essential_at))
+    second = _weighted(squares, optional_at, weights[..., None] * known)
+    return runtime + first + second
+
+
+def _weighted(squares: Tensor, at: Tensor, weights: Tensor) -> Tensor:
+    """Mean reconstruction error of the vectors in a batch, each as often as it stands there. Shape [M]."""
+    counts = torch.zeros_like(squares).scatter_add_(1, at.flatten(1), weights.flatten(1))
+    return (squares * counts).sum(1) / counts.sum(1).clamp_min(1.0)
+
+
+def _mean_absolute(stack: Stack, check: tuple[Inputs, Tensor, Tensor]) -> Tensor:
+    inputs, runtimes, weights = check
+    with torch.no_grad():
+        error = ((stack(inputs) - runtimes).abs() * weights).sum(1) / weights.sum(1).clamp_min(1.0)
+    return error.nan_to_num(torch.inf)
+
+
+def _deviation(stack: Stack, check: tuple[Inputs, Tensor, Tensor], place: int) -> float:
+    inputs, runtimes, weights = check
+    with torch.no_grad():
+        kept = weights[place] > 0
+        ratio = stack(inputs)[place][kept].clamp_min(1e-3) / runtimes[place][kept]
+    return max(0.02, float(ratio.log().square().mean().sqrt()))

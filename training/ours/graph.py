@@ -1,0 +1,90 @@
+"""The learned posterior as a torch module: what is exported to ONNX, and what the evaluation itself runs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from training.ours import kernel
+from training.ours.fit import General
+
+_BANDWIDTH = 0.1
+"""Of the smoothing of noise over log workers: scale-outs a tenth of an e-fold apart share theirs."""
+OUTPUTS = ("mean", "variance", "noise", "record_mean", "record_noise", "cross", "record_covariance")
+"""What every family's graph answers, in this order (see `bellwren.forecasting.update.Prior`)."""
+
+
+class OursGraph(nn.Module):
+    """Log-runtime of candidates of one context, and how runs of that context bear on them.
+
+    Inputs, all float64 but `known`: `properties` [1, P]; `known` int64 [1], the context's number in training or -1;
+    `candidates` [B, R]; `records` [n, R], n may be 0.
+    """
+
+    def __init__(self, general: General) -> None:
+        super().__init__()
+        self.layout = general.layout
+        self.level = general.level
+        self.contexts = len(general.keys)
+        for name, tensor in kernel.unpack(general.vector, general.layout).items():
+            self.register_buffer(f"p_{name}", tensor.detach().clone())
+        self.names = [name.removeprefix("p_") for name, _ in self.named_buffers()]
+        assert general.inducing.context_of is not None
+        numbers = torch.tensor(
+            [general.schema.contexts.index(key) for key in general.keys], dtype=torch.int64
+        )
+        buffers = {
+            "context_numbers": numbers,
+            "z_properties": general.inducing.properties,
+            "z_rows": general.inducing.rows,
+            "z_context_of": general.inducing.context_of,
+            "weights": general.weights,
+            "root": general.root,
+            "slope_p": general.slopes[0],
+            "slope_r": general.slopes[1],
+            "noise_at": torch.from_numpy(general.noise.log_workers),
+            "noise_log": torch.from_numpy(general.noise.log_variance),
+        }
+        for name, tensor in buffers.items():
+            self.register_buffer(name, tensor.detach().clone().contiguous())
+        workers = next(feature for feature in general.schema.features if feature.name == "log workers")
+        self.workers_shift = workers.shift
+
+    def forward(
+        self, properties: Tensor, known: Tensor, candidates: Tensor, records: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Returns the tensors named in `OUTPUTS`."""
+        p = {name: self.get_buffer(f"p_{name}") for name in self.names}
+        get = self.get_buffer
+        inducing = kernel.Side(get("z_properties"), get("z_rows"), get("z_context_of"))
+        same = (known[:, None] == get("context_numbers")[None, :]).to(candidates.dtype)
+        rows = torch.cat([candidates, records])
+        runs, shown = kernel.Side(properties, rows), kernel.Side(properties, records)
+        one = torch.ones((1, 1), dtype=rows.dtype)
+        with_inducing = kernel.covariance(p, self.layout, runs, inducing, same)
+        projected = with_inducing @ get("root")
+        trend = (properties * get("slope_p")).sum(-1) + (rows * get("slope_r")).sum(-1)
+        mean = with_inducing @ get("weights") + trend + self.level
+        count = candidates.shape[0]
+        between = kernel.covariance(p, self.layout, runs, shown, one) - projected @ projected[count:].T
+        variance = (kernel.variance(p, self.layout, runs) - (projected**2).sum(-1)).clamp_min(0.0)
+        noise = self._noise(rows)
+        return (
+            mean[:count],
+            variance[:count],
+            noise[:count],
+            mean[count:],
+            noise[count:],
+            between[:count],
+            between[count:],
+        )
+
+    def _noise(self, rows: Tensor) -> Tensor:
+        at = rows[:, self.layout.workers_column] + self.workers_shift
+        near = torch.softmax(
+            -0.5 * ((at[:, None] - self.get_buffer("noise_at")[None, :]) / _BANDWIDTH) ** 2, dim=1
+        )
+        return (
+            torch.exp((near * self.get_buffer("noise_log")[None, :]).sum(-1))
+            * self.get_buffer("p_noise") ** 2
+        )
