@@ -133,6 +133,25 @@ class Cloud:
         functions = {"map": map_function, "reduce": reduce_function, "combine": combine}
         return self._run("map_reduce", functions, items, options)
 
+    def sort(self, items: Any, key: Callable[[Any], Any] | None = None, **options: Any) -> Job:
+        """Sort records, keeping those of equal keys in their order; ``.result()`` is the list of them.
+
+        Lines and blocks are written back as they are, so that the parts of the output joined are the sorted whole.
+
+        Args:
+            items: any iterable, or an input such as ``bellwren.lines("s3://bucket/in/")``.
+            key: ``key(record)`` gives what is compared; by default the record itself. Lines compare as their bytes,
+                which for UTF-8 is the order of code points. NaN comes behind every number, None behind NaN.
+            options: see ``bellwren.Options``; ``params={"key_bytes": 10}`` compares leading bytes of lines or blocks.
+
+        Raises:
+            PayloadError, SpecError: as ``map``.
+
+        >>> cloud.sort([3, 1, None, 2]).result()
+        [1, 2, 3, None]
+        """
+        return self._run("sort", {"key": key}, items, options)
+
     def bsp(
         self,
         step: Callable[[Any], None],

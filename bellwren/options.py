@@ -35,8 +35,9 @@ class Options:
     context: Mapping[str, Any] = field(default_factory=dict)
     requirements: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    output: str | None = None
-    """Folder for the results, ``s3://bucket/folder/``; by default they stay with the job."""
+    output: str | Mapping[str, Any] | None = None
+    """Folder for the results, ``s3://bucket/folder/``; by default they stay with the job. Or a mapping with ``uri``
+    and ``format`` as in a job document: ``{"uri": "s3://bucket/folder/", "format": "parquet"}``."""
     progress: bool = True
     """Show a progress bar while waiting, on a terminal or in a notebook."""
 

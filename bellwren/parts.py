@@ -1,6 +1,7 @@
 """Result parts: what a task's output object holds, and how it is read back.
 
-``pickle``: a container of frames. ``jsonl``: a line for each result. In both a failed item stands in its place.
+``pickle``: a container of frames. ``jsonl``: a line for each result. ``parquet``: a row for each, which must be a dict.
+In all three a failed item stands in its place. ``raw``: the bytes of a sort's records (see ``bellwren.raw``).
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from bellwren import framing
-from bellwren.errors import TaskFailure
+from bellwren.errors import InputError, TaskFailure
 from bellwren.framing import Frame, Kind
 from bellwren.payload.codecs import decode, failure_line
 from bellwren.payload.failure import decode_failure
 
-Format = Literal["jsonl", "pickle"]
+Format = Literal["jsonl", "pickle", "parquet", "raw"]
 
 _FAILURE_LINE = b'{"bellwren":"TaskFailure"'
 
 
 def encode_result(format_: Format, frame: Frame) -> bytes:
-    """One result as it stands in a part."""
+    """One result as it stands in a part; for ``parquet``, as it waits for the others of its part."""
     if format_ == "jsonl":
         if frame.kind is Kind.FAILURE:
             return failure_line(frame.data)
@@ -34,7 +35,7 @@ def encode_result(format_: Format, frame: Frame) -> bytes:
 
 def whole_part(format_: Format, encoded: Sequence[bytes], count: int) -> bytes:
     """A part of ``count`` encoded results."""
-    if format_ == "jsonl":
+    if format_ != "pickle":
         return b"".join(encoded)
     pieces = [framing.HEADER, *encoded]
     framing.write_frame(pieces.append, Kind.END, struct.pack("<Q", count))
@@ -50,6 +51,13 @@ def read_part(format_: Format, data: bytes, *, name: str = "the part") -> Iterat
     if format_ == "jsonl":
         yield from map(_from_line, data.split(b"\n")[:-1])
         return
+    if format_ == "parquet":
+        from bellwren.engine.tables import read_rows  # noqa: PLC0415  pyarrow is an extra
+
+        yield from read_rows(data, name=name)
+        return
+    if format_ == "raw":
+        raise InputError(f"{name} holds the bytes of records; bellwren.raw.RawForm says how to read them")
     for frame in framing.read_frames([data], name=name):
         yield decode_failure(frame.data)[0] if frame.kind is Kind.FAILURE else decode(frame, "pickle")
 

@@ -15,6 +15,7 @@ from bellwren.framing import Frame, Kind
 from bellwren.parts import read_part
 from bellwren.payload.failure import decode_failure
 from bellwren.payload.outcome import rebuild, value_of
+from bellwren.raw import RawForm
 from bellwren.store import Store
 
 _PARALLEL = 16
@@ -100,6 +101,9 @@ class Results:
         if self._format == "pickle":
             frames = framing.read_frames([data], name=self._name(part))
             return [_value(frame, index) for index, frame in enumerate(frames, first)]
+        if self._format == "raw":
+            assert self.stage is not None
+            return RawForm(**self.stage.sort["raw"]).decode(data)
         found = enumerate(read_part(self._format, data, name=self._name(part)), first)
         return [self._from_json(value, index) for index, value in found]
 

@@ -60,21 +60,29 @@ def make_document(
         SpecError: naming every option that is wrong.
     """
     document: dict[str, Any] = {"bellwren": 1, "kind": kind, **options.fields_of_document(), **of_the_kind}
-    document["output"] = {"format": "pickle", **({"uri": options.output} if options.output else {})}
+    document["output"] = _output(kind, items, options)
     uploads: Uploads = {}
     with ExitStack() as stack:
         needs = _add_items(document, items, uploads, stack)
         payloads = {
             role: pack(function, needs=needs) for role, function in functions.items() if function is not None
         }
-        document["payload"] = {role: _reference(one) for role, one in payloads.items()}
+        if payloads:
+            document["payload"] = {role: _reference(one) for role, one in payloads.items()}
         uploads |= {layout.code(one.sha256): one.data for one in payloads.values()}
-        name = next(iter(payloads.values())).name
+        name = next(iter(payloads.values())).name if payloads else kind
         document.setdefault("name", name[:200])
         document.setdefault("algorithm", _label(name))
         spec.from_dict(document)
         upload(uploads, cloud.jobs_store)
     return document
+
+
+def _output(kind: str, items: Any, options: Options) -> dict[str, Any]:
+    """Results of Python clients keep their types; a sort of lines or blocks gives them back as they are."""
+    raw = kind == "sort" and isinstance(items, InputSpec) and items.format in ("lines", "blocks")
+    given = {"uri": options.output} if isinstance(options.output, str) else dict(options.output or {})
+    return {"format": "raw" if raw else "pickle", **given}
 
 
 def upload(uploads: Uploads, jobs: Store) -> None:

@@ -18,6 +18,8 @@ class Functions:
     """One item or record → its result, or the pairs it emits."""
     reduce: Callable[[Hashable, Iterable[Any]], Any] | None = None
     combine: Callable[[Hashable, Iterable[Any]], Any] | None = None
+    key: Callable[[Any], Any] | None = None
+    """What a sort compares of a record; None for the record itself."""
     step: Callable[[Any], None] | None = None
     """One superstep of one partition."""
     train: Callable[[Any], None] | None = None

@@ -15,7 +15,7 @@ from bellwren.spec import JobSpec
 from bellwren.spec.sections import ROLES as PICKLED_ROLES
 from bellwren.store import Store, parse_uri
 
-ROLES = ("map", "reduce", "combine", "step", "train")
+ROLES = ("map", "reduce", "combine", "key", "step", "train")
 
 
 def measure(document: JobSpec, job_id: str, jobs: Store, deployment: Deployment) -> dict[str, Any]:
@@ -41,6 +41,10 @@ def measure(document: JobSpec, job_id: str, jobs: Store, deployment: Deployment)
         from bellwren.control.records import measure_records  # noqa: PLC0415  jobs over items need none of it
 
         profile |= measure_records(document, deployment)
+        if document.kind == "sort":
+            from bellwren.control.sorting import check_records  # noqa: PLC0415  as above
+
+            check_records(document, profile["listed"])
     return profile
 
 

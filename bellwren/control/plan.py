@@ -26,7 +26,14 @@ Document = dict[str, Any]
 
 BARREN_ROUNDS = 2
 """Rounds without any progress after which a job is given up: one may be bad luck."""
-_NEXT = {"map": "MAP", "shuffle": "MAP", "reduce": "REDUCE", "supersteps": "BSP"}
+_NEXT = {
+    "map": "MAP",
+    "shuffle": "MAP",
+    "reduce": "REDUCE",
+    "sort": "MAP",
+    "merge": "REDUCE",
+    "supersteps": "BSP",
+}
 """The state of the state machine that runs an operation."""
 LEAST_S = 0.5
 """A round that has less than this to spend is not worth its start."""

@@ -11,7 +11,7 @@ from bellwren.engine.capacity import vcpus
 from bellwren.errors import Fault, InputError, SpecError
 from bellwren.inputs.listing import select_objects
 from bellwren.inputs.planning import plan_chunks
-from bellwren.inputs.source import InputObject
+from bellwren.inputs.source import InputObject, RangeReader
 from bellwren.inputs.spec import InputSpec
 from bellwren.spec import JobSpec
 from bellwren.store import Store
@@ -55,9 +55,13 @@ def cut_records(profile: Document, workers: int, memory_mb: int) -> tuple[Docume
     """
     spec = InputSpec.from_dict(profile["input"])
     objects = [InputObject(*row) for row in profile["listed"]]
-    reader = _Reader(Store(spec.bucket).get_range)
-    table = asyncio.run(plan_chunks(reader, spec, objects, slots=workers * vcpus(memory_mb)))
+    table = asyncio.run(plan_chunks(reader_of(spec), spec, objects, slots=workers * vcpus(memory_mb)))
     return {"kind": "records", "input": profile["input"]}, table.as_dict(), len(table)
+
+
+def reader_of(spec: InputSpec) -> RangeReader:
+    """Storage for the planner's few reads of an input."""
+    return _Reader(Store(spec.bucket).get_range)
 
 
 class _Reader:

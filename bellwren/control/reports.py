@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bellwren import layout
-from bellwren.engine.commit import ITEMS, done_tasks, output_bucket, output_key
+from bellwren.engine.commit import FAILED, ITEMS, done_tasks, output_bucket, output_key
 from bellwren.engine.progressed import MAX_REPORTED_FAILURES
 from bellwren.engine.shuffle import note
+from bellwren.engine.sorting import runs
 from bellwren.engine.stage import Stage
 from bellwren.errors import TaskFailure
 from bellwren.parts import read_part
@@ -49,7 +50,11 @@ def read_stage(jobs: Store, job_id: str, stage: Stage) -> StageReport:
 
     A worker that died after it had committed left an output and no report; what it did is then read from the output.
     """
-    report = StageReport(stage.name, stage.tasks, counts_within_tasks=stage.input["kind"] != "items" and stage.operation != "supersteps")
+    report = StageReport(
+        stage.name,
+        stage.tasks,
+        counts_within_tasks=stage.input["kind"] != "items" and stage.operation != "supersteps",
+    )
     keys = [entry.key for entry in jobs.list(layout.worker_reports(job_id, stage.name))]
     report.workers = sorted(_read_all(jobs, keys), key=lambda one: float(one["started_at"]))
     for worker in report.workers:
@@ -65,9 +70,15 @@ def read_stage(jobs: Store, job_id: str, stage: Stage) -> StageReport:
 
 def _from_output(outputs: Store, job_id: str, stage: Stage, task: int) -> dict[str, Any]:
     data, metadata = outputs.get_with_metadata(output_key(job_id, stage, task))
-    if stage.output is None:
+    if stage.operation == "sort":
+        found = runs.note(data)
+        items, failures = found["items"], found["failures"]
+    elif stage.output is None:
         found = note(data, stage.partitions)
         items, failures = found["items"], found["failures"]
+    elif stage.output.format in ("raw", "parquet"):
+        # Not looked into: what reads Parquet is no part of the control functions.
+        items, failures = int(metadata[ITEMS]), [_untold(task)] * int(metadata[FAILED])
     else:
         results = list(read_part(stage.output.format, data))
         items = int(metadata.get(ITEMS, len(results)))
@@ -78,6 +89,11 @@ def _from_output(outputs: Store, job_id: str, stage: Stage, task: int) -> dict[s
         "failed": len(failures),
         "failures": failures[:MAX_REPORTED_FAILURES],
     }
+
+
+def _untold(task: int) -> dict[str, Any]:
+    message = f"it failed in task {task}, whose worker ended before it could say how; the part holds the failure"
+    return TaskFailure(0, "Unknown", message).as_dict()
 
 
 def _read_all(store: Store, keys: Iterable[str]) -> list[dict[str, Any]]:

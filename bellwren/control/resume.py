@@ -100,7 +100,8 @@ def _redo(
 
 def _one_result_for_each_item(stage: Stage) -> bool:
     """Whether results can be told apart by item: a shuffle's can't, and built-in functions may give many."""
-    return stage.output is not None and not any("builtin" in one for one in stage.functions.values())
+    told_apart = stage.output is not None and stage.output.format in ("jsonl", "pickle")
+    return told_apart and not any("builtin" in one for one in stage.functions.values())
 
 
 def _lay_down(jobs: Store, job_id: str, stage: Stage, task: int, data: bytes) -> None:

@@ -13,7 +13,7 @@ from bellwren.store import Store, parse_uri
 
 Document = dict[str, Any]
 
-_ORDERS = {"map": ["map"], "map_reduce": ["map", "reduce"], "bsp": ["supersteps"]}
+_ORDERS = {"map": ["map"], "map_reduce": ["map", "reduce"], "sort": ["sort", "merge"], "bsp": ["supersteps"]}
 
 
 def order(kind: str) -> list[str]:
@@ -27,6 +27,11 @@ def first_stage(
     """The first stage, with its table of tasks written."""
     if spec["kind"] == "bsp":
         return _supersteps(job_id, spec, profile, workers=workers, memory_mb=memory_mb, jobs=jobs)
+    if spec["kind"] == "sort":
+        from bellwren.control.sorting import sort_stage  # noqa: PLC0415  other jobs need none of it
+
+        shared = _shared(spec, profile, ("key",))
+        return sort_stage(job_id, spec, profile, shared, workers=workers, memory_mb=memory_mb, jobs=jobs)
     source, table, tasks = _cut(profile, workers, memory_mb)
     jobs.put_json(layout.tasks(job_id, "map"), table)
     shuffled = spec["kind"] == "map_reduce"
@@ -62,6 +67,11 @@ def next_stage(
 ) -> Stage:
     """The stage that follows ``plan["stage"]``."""
     before = plan["stages"][plan["stage"]]
+    if name == "merge":
+        from bellwren.control.sorting import merge_stage  # noqa: PLC0415  as above
+
+        shared = _shared(spec, profile, ("key",))
+        return merge_stage(job_id, before, _output(job_id, spec, jobs.bucket), shared, jobs)
     return Stage(
         name=name,
         operation="reduce",

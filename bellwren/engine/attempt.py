@@ -54,6 +54,8 @@ class Work:
     body: list[bytes] = field(default_factory=list)
     open: Callable[[], Pull] | None = None
     """Starts reading what is too large to send at once. Each runner that takes the task up reads from the start."""
+    ask: Callable[[dict[str, Any]], Awaitable[list[bytes]]] | None = None
+    """Fetches the ranges of bytes that the runner asks for, which it alone can tell."""
     bytes_in: int = 0
     fetch_s: float = 0.0
     how: str = ""
@@ -115,7 +117,10 @@ class Attempt:
             await wire.write(runner.writer, Kind.TASK, head, *body)
             while True:
                 kind, answer, data = await wire.read(runner.reader)
-                if kind is Kind.NEED and pull:
+                if kind is Kind.NEED and work.ask:
+                    parts = await work.ask(answer)
+                    await wire.write(runner.writer, Kind.BLOCK, {"sizes": list(map(len, parts))}, *parts)
+                elif kind is Kind.NEED and pull:
                     await wire.write(runner.writer, Kind.BLOCK, {}, await pull(answer["segment"]))
                 elif kind is Kind.STEP:
                     ask_at = await self._trail.step(answer["position"])

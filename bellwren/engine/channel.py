@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import time
+from itertools import accumulate, pairwise
 from typing import Any
 
 from bellwren.engine import wire
@@ -77,6 +78,14 @@ class Channel:
         if failure:
             self._failures.append(failure)
 
+    def results(self, encoded: bytes, count: int) -> None:
+        """Add what ``count`` positions gave, joined; none of them failed."""
+        self._end_if_forked()
+        self._parts.append(encoded)
+        self._consumed += count
+        self._count += count
+        self._bytes += len(encoded)
+
     def flush(self) -> None:
         """Send what has gathered."""
         self._end_if_forked()
@@ -101,6 +110,14 @@ class Channel:
         self._end_if_forked()
         wire.send(self._sock, Kind.NEED, {"segment": segment})
         return wire.receive(self._sock)[2]
+
+    def ask(self, wanted: dict[str, Any]) -> list[memoryview]:
+        """Ask the supervisor for several ranges of bytes at once."""
+        self._end_if_forked()
+        wire.send(self._sock, Kind.NEED, wanted)
+        _, head, body = wire.receive(self._sock)
+        ends = list(accumulate(head["sizes"], initial=0))
+        return [body[start:end] for start, end in pairwise(ends)]
 
     def _ask(self, position: int) -> None:
         """Have the supervisor note in storage that these positions come next, before they can do any harm."""

@@ -16,6 +16,8 @@ from bellwren.store import Store
 
 ITEMS = "bellwren-items"
 """Metadata of an output: the items or records that it stands for, which need not be as many as its results."""
+FAILED = "bellwren-failed"
+"""Metadata of an output: how many of them failed."""
 _IN_FLIGHT = 8
 
 
@@ -67,7 +69,7 @@ class Committer:
         else:
             assert self._stage.output is not None
             data = whole_part(self._stage.output.format, done.parts, done.count)
-        first = await self._create(work.task, data, {ITEMS: str(done.consumed)})
+        first = await self._create(work.task, data, {ITEMS: str(done.consumed), FAILED: str(done.failed)})
         if first and (log := done.log.text()):
             await self.io.put(layout.log(self._job_id, self._stage.name, work.task), log)
         self._report.ended(work, done, "committed" if first else "lost", time.monotonic() - began)

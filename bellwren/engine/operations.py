@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from bellwren.algorithms.functions import Functions
@@ -91,6 +91,7 @@ class Task:
 def run_map(task: Task, functions: Functions, channel: Channel) -> None:
     """Call the map function on each item or record; its result takes the item's place."""
     assert functions.map is not None
+    call = _shaping(task, functions.map)
     for position, read in enumerate(task.inputs()):
         if position < task.start:
             continue
@@ -98,7 +99,7 @@ def run_map(task: Task, functions: Functions, channel: Channel) -> None:
         if functions.flat:
             _emit_many(task, channel, position, functions.map, read)
         else:
-            _emit(task, channel, task.call(functions.map, read, position))
+            _emit(task, channel, task.call(call, read, position))
     channel.done()
 
 
@@ -114,7 +115,7 @@ def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
     before = groups.load(task.base, task.stage.partitions) if task.base else {"failures": []}
     end: dict[str, Any] = {}
     count = 0
-    if functions.count_text and task.head.get("plain_text") and not task.base:
+    if functions.count_text and task.head.get("plain_text") and not task.base and not task.skip:
         from bellwren.engine import records  # noqa: PLC0415  as above
 
         channel.at(0)
@@ -130,7 +131,7 @@ def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
                 channel.at(position)
                 made = task.call(into_groups, read, position)
                 if made.kind is Kind.FAILURE:
-                    failures.append(_told(made))
+                    failures.append(told(made))
                 count += 1
         except Paused as paused:
             end = {"paused": paused.position}
@@ -158,12 +159,40 @@ def run_supersteps(task: Task, functions: Functions, channel: Channel) -> None:
     holding.run(task, functions, channel)
 
 
-OPERATIONS: dict[str, Callable[[Task, Functions, Channel], None]] = {
+def run_sort(task: Task, functions: Functions, channel: Channel) -> None:
+    """Make a sorted run of the task's records."""
+    from bellwren.engine.sorting import operations  # noqa: PLC0415  other jobs need none of it
+
+    operations.run_sort(task, functions, channel)
+
+
+def run_merge(task: Task, functions: Functions, channel: Channel) -> None:
+    """Take the task's range of keys out of all runs, in order."""
+    from bellwren.engine.sorting import operations  # noqa: PLC0415  as above
+
+    operations.run_merge(task, functions, channel)
+
+
+Operation = Callable[[Task, Functions, Channel], None]
+
+OPERATIONS: dict[str, Operation] = {
     "map": run_map,
     "shuffle": run_shuffle,
     "reduce": run_reduce,
+    "sort": run_sort,
+    "merge": run_merge,
     "supersteps": run_supersteps,
 }
+
+
+def operation_of(stage: Stage) -> Operation:
+    """What a runner does with the tasks of a stage."""
+    operation = OPERATIONS[stage.operation]
+    if stage.output is None or stage.output.format != "parquet":
+        return operation
+    from bellwren.engine import tables  # noqa: PLC0415  pyarrow's part
+
+    return partial(tables.run, operation)
 
 
 def _reader(frame: Frame, codec: Codec) -> Callable[[], Any]:
@@ -175,7 +204,7 @@ def _constant(value: Any) -> Callable[[], Any]:
 
 
 def _emit(task: Task, channel: Channel, made: Frame) -> None:
-    channel.result(encode_result(task.format, made), _told(made) if made.kind is Kind.FAILURE else None)
+    channel.result(encode_result(task.format, made), told(made) if made.kind is Kind.FAILURE else None)
 
 
 def _emit_many(
@@ -183,9 +212,10 @@ def _emit_many(
 ) -> None:
     """Each of what the function gives is a result of its own."""
     made: list[Frame] = []
+    shape = _in_a_row if task.format == "parquet" else _same
 
     def each(value: Any) -> None:
-        made.extend(task.caller.call(_same, _constant(one), index=position) for one in function(value))
+        made.extend(task.caller.call(shape, _constant(one), index=position) for one in function(value))
 
     outcome = task.call(each, read, position)
     if outcome.kind is Kind.FAILURE:
@@ -198,7 +228,11 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _told(made: Frame, *, whole: bool = True) -> dict[str, Any]:
+def _in_a_row(value: Any) -> dict[str, Any]:
+    return {"value": value}
+
+
+def told(made: Frame, *, whole: bool = True) -> dict[str, Any]:
     """A failure as it is reported; ``whole``: with the exception itself, for the client to raise again."""
     failure, exception = decode_failure(made.data)
     if not whole or len(exception) > _EXCEPTION_LIMIT_BYTES:
@@ -206,12 +240,21 @@ def _told(made: Frame, *, whole: bool = True) -> dict[str, Any]:
     return {**failure.as_dict(), "exception": base64.b64encode(exception).decode()}
 
 
+def _shaping(task: Task, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The map function, checked where its results must be rows."""
+    if task.format != "parquet":
+        return function
+    from bellwren.engine.tables import as_row  # noqa: PLC0415  pyarrow's part
+
+    return lambda value: as_row(function(value))
+
+
 def _grouping(function: Callable[[Any], Any], groups: shuffle.Grouper) -> Callable[[Any], None]:
     return lambda record: groups.add(function(record))
 
 
 def _pairing(function: Callable[[Any, Any], Any], format_: Format) -> Callable[[Any], Any]:
-    if format_ == "jsonl":
+    if format_ in ("jsonl", "parquet"):
         return lambda group: {"key": group[0], "value": function(*group)}
     return lambda group: (group[0], function(*group))
 

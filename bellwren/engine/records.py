@@ -73,9 +73,14 @@ def read(
     Raises:
         InputError: for damaged or undecodable data; the object and the place are named.
     """
+    spec, chunk = InputSpec.from_dict(source["input"]), Chunk.from_dict(head["chunk"])
+    return records(spec, chunk, pieces(head, body, pull))
+
+
+def pieces(head: dict[str, Any], body: memoryview, pull: Callable[[int], memoryview]) -> Iterator[Piece]:
+    """The bytes of a task as they were fetched."""
     found = _pieces(head, body) if "pieces" in head else _pulled(pull)
-    pieces = (Piece(segment, offset, bytes(data)) for segment, offset, data in found)
-    return records(InputSpec.from_dict(source["input"]), Chunk.from_dict(head["chunk"]), pieces)
+    return (Piece(segment, offset, bytes(data)) for segment, offset, data in found)
 
 
 def plain_texts(head: dict[str, Any], body: memoryview) -> Iterator[bytes]:

@@ -32,7 +32,7 @@ def live(sock: socket.socket, progress: Progress, slot: int, log_fd: int) -> Non
         wire.send(sock, Kind.REFUSED, describe(error).as_dict())
         return
     wire.send(sock, Kind.READY)
-    operation = operations.OPERATIONS[stage.operation]
+    operation = operations.operation_of(stage)
     channel = Channel(sock, progress, slot, log_fd)
     while True:
         try:

@@ -64,9 +64,9 @@ class Sharing:
         return found
 
     def _has_rest(self, slot: int, work: Work) -> bool:
-        """Whether something waits behind the item. A shuffle's task gives one object, and can't be shared."""
+        """Whether something waits behind the item. A task that gives one object of its own making can't be shared."""
         position, _ = self._progress.get(slot)
-        if self._stage.operation == "shuffle" or (work.task, position + 1) in self._offered:
+        if not self._stage.shareable or (work.task, position + 1) in self._offered:
             return False
         count: int | None = work.head.get("count")
         return count is None or position + 1 < count

@@ -34,6 +34,10 @@ async def open_source(io: Pool, job_id: str, stage: Stage) -> Source:
     """The source that the stage's input names."""
     if stage.input["kind"] == "shuffle":
         return ShuffleSource(io, job_id, stage)
+    if stage.input["kind"] == "runs":
+        from bellwren.engine.sorting.source import RunSource  # noqa: PLC0415  only sorts need it
+
+        return RunSource(io, job_id, stage)
     table = await io.jobs_json(layout.tasks(job_id, stage.name))
     if stage.input["kind"] == "items":
         return ItemSource(io, stage, table)

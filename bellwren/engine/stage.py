@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Operation = Literal["map", "shuffle", "reduce", "supersteps"]
+from bellwren.parts import Format
+
+Operation = Literal["map", "shuffle", "reduce", "sort", "merge", "supersteps"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Output:
     bucket: str
     prefix: str
     """Key prefix, with its slash."""
-    format: Literal["jsonl", "pickle"]
+    format: Format
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Stage:
     ``{"payload": key, "sha256", "python", "cloudpickle"}``."""
     input: dict[str, Any]
     """``{"kind": "items", "codec", "key"}`` | ``{"kind": "records", ...}`` | ``{"kind": "shuffle", "stage",
-    "tasks"}``."""
+    "tasks"}`` | ``{"kind": "runs", "stage", "tasks"}``."""
     partitions: int = 0
     """Partitions that a shuffle stage writes."""
     output: Output | None = None
@@ -44,12 +46,20 @@ class Stage:
     retries: int = 2
     retry_on: tuple[str, ...] = ()
     item_timeout_s: float | None = None
+    sort: dict[str, Any] = field(default_factory=dict)
+    """Of both stages of a sort: ``raw`` (a RawForm, or None), ``plain`` (whether records sort as bytes), ``format`` of
+    the result, ``block_bytes``."""
     redo: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Tasks that a resumed job does again because items of theirs had failed: the ETag of the old output, and the
     round from which on they count as done."""
 
     supersteps: dict[str, Any] = field(default_factory=dict)
     """Of a stage of supersteps: ``partitions``, ``max_supersteps``, ``resident``, ``gather_s``. A task is a group."""
+
+    @property
+    def shareable(self) -> bool:
+        """Whether several workers may each do some of a task's positions: results then follow one another."""
+        return self.operation in ("map", "reduce") and not (self.output and self.output.format == "parquet")
 
     def as_dict(self) -> dict[str, Any]:
         """The form in which a stage stands in ``plan.json``."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from bellwren import layout
+from bellwren.algorithms import parameters as algorithms
 from bellwren.errors import Fault, SpecError
 from bellwren.inputs.spec import OPTIONS, InputSpec
+from bellwren.raw import RawForm
 from bellwren.spec.draft import Draft
 from bellwren.spec.sections import SOURCES
 from bellwren.spec.uris import parse_s3_uri
@@ -16,6 +19,7 @@ from bellwren.spec.wording import found, listed, path
 PARTS_OF_KIND = {"bsp": "partitions", "parameter_server": "shards"}
 """Kinds whose data is held in parts, and the field that gives the parts."""
 
+_KINDS_WITH_ROWS = ("map", "map_reduce", "sort")
 _DATA = ("input", "items", "items_payload")
 _PART = re.compile(r"part-\d+\.")
 
@@ -152,11 +156,70 @@ def pickles_are_named_by_their_checksum(draft: Draft) -> Iterator[Fault]:
             yield Fault(path((*place, "key")), found(pickled["key"]), "code/ and the sha256 beside it")
 
 
-def raw_output_is_for_sorts(draft: Draft) -> Iterator[Fault]:
-    """Only a sort gives back the bytes that it read."""
-    output = draft.sound("output") or {}
-    if output.get("format") == "raw" and draft.kind is not None and draft.kind != "sort":
-        yield Fault("output.format", '"raw"', f'"jsonl", "pickle" or "parquet" in a job of kind {draft.kind}')
+def gives_raw(document: dict[str, Any], kind: str) -> bool:
+    """Whether results can be the bytes that were read: those of a sort of lines or blocks."""
+    return kind == "sort" and not {"lines", "blocks"}.isdisjoint(document.get("input") or {})
+
+
+def the_output_format_fits(draft: Draft) -> Iterator[Fault]:
+    """Only a sort of lines or blocks gives back the bytes that it read, and only dicts and pairs are rows."""
+    if draft.kind is None:
+        return
+    given = (draft.sound("output") or {}).get("format")
+    format_ = given or ("raw" if gives_raw({"input": draft.section("input")}, draft.kind) else None)
+    if format_ == "raw":
+        yield from _raw_output(draft, draft.kind)
+    elif format_ == "parquet" and (draft.kind not in _KINDS_WITH_ROWS or _is_natural_sort(draft)):
+        what = (
+            "a sort of lines, blocks or plain items"
+            if draft.kind == "sort"
+            else f"a job of kind {draft.kind}"
+        )
+        yield Fault("output.format", '"parquet"', f'"jsonl" or "pickle" in {what}: a Parquet row is a dict')
+
+
+def _raw_output(draft: Draft, kind: str) -> Iterator[Fault]:
+    if kind != "sort":
+        yield Fault("output.format", '"raw"', f'"jsonl", "pickle" or "parquet" in a job of kind {kind}')
+        return
+    format_ = _format(draft)
+    if draft.faulty.isdisjoint(_DATA) and format_ not in ("lines", "blocks"):
+        source = format_ or "items"
+        yield Fault("output.format", '"raw"', f'"jsonl", "pickle" or "parquet" in a sort of {source}')
+    if format_ == "lines" and "input" not in draft.faulty:
+        raw = RawForm.of(InputSpec.from_dict(draft.section("input")), {})
+        if raw and raw.ambiguous:
+            yield Fault(
+                "input.newline",
+                found(draft.section("input")["newline"]),
+                'a newline that does not overlap itself, or the output format "jsonl" or "pickle": raw lines would '
+                "run into each other",
+            )
+
+
+def records_fit_the_sort(draft: Draft) -> Iterator[Fault]:
+    """Sizes of records and keys mean something only where records are bytes."""
+    params = draft.sound("params") or {}
+    if not _is_natural_sort(draft) or "input" in draft.faulty or algorithms.problems("sort", params):
+        return
+    format_, record_bytes = _format(draft), params.get("record_bytes")
+    if record_bytes is not None and format_ != "blocks":
+        yield Fault("params.record_bytes", found(record_bytes), "nothing, or an `input` of `blocks`")
+    if params.get("key_bytes") is not None and format_ not in ("lines", "blocks"):
+        yield Fault(
+            "params.key_bytes", found(params["key_bytes"]), "nothing, or an `input` of `lines` or `blocks`"
+        )
+    if format_ == "blocks" and record_bytes:
+        chunk = InputSpec.from_dict(draft.section("input")).chunk_bytes
+        if chunk % record_bytes:
+            yield Fault(
+                "input.chunk", f"{chunk:,}", f"a multiple of params.record_bytes, which is {record_bytes:,}"
+            )
+
+
+def _is_natural_sort(draft: Draft) -> bool:
+    """Whether records are compared as they are."""
+    return draft.builtin is not None and draft.builtin.name == "sort"
 
 
 def _format(draft: Draft) -> str | None:
@@ -179,5 +242,6 @@ RULES = (
     options_fit_the_format,
     output_lies_outside_the_input,
     pickles_are_named_by_their_checksum,
-    raw_output_is_for_sorts,
+    the_output_format_fits,
+    records_fit_the_sort,
 )

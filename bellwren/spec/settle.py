@@ -7,6 +7,7 @@ from typing import Any
 
 from bellwren.algorithms import parameters as algorithms
 from bellwren.inputs.spec import InputSpec
+from bellwren.spec.data_rules import gives_raw
 from bellwren.spec.draft import Draft
 from bellwren.spec.uris import parse_s3_uri
 from bellwren.spec.work_rules import NEEDED, ROLES_OF_KIND
@@ -24,7 +25,7 @@ def settled(draft: Draft) -> dict[str, Any]:
         draft.builtin.name if draft.builtin else document.get("algorithm") or _label(draft, kind)
     )
     document.setdefault("name", document["algorithm"])
-    document["output"] = _output(document.get("output", {}), kind)
+    document["output"] = _output(document.get("output", {}), gives_raw(document, kind))
     if "input" in document and "job" not in document["input"]:
         document["input"] = InputSpec.from_dict(document["input"]).to_dict()
     if draft.builtin:
@@ -48,8 +49,8 @@ def _label(draft: Draft, kind: str) -> str:
     return f"own-{kind}"
 
 
-def _output(output: dict[str, Any], kind: str) -> dict[str, Any]:
-    filled = {"format": "raw" if kind == "sort" else "jsonl", **output}
+def _output(output: dict[str, Any], raw: bool) -> dict[str, Any]:
+    filled = {"format": "raw" if raw else "jsonl", **output}
     if "uri" in filled:
         filled["uri"] = str(parse_s3_uri(filled["uri"]).as_folder())
     return filled

@@ -155,7 +155,7 @@ def valid_documents(draw: st.DrawFn) -> dict[str, Any]:
     if work.get("code") or work.get("payload"):
         document["params"] = draw(st.dictionaries(st.text(max_size=6), JSON_VALUES, max_size=3))
     parts = {"bsp": "partitions", "parameter_server": "shards"}.get(str(work.get("kind")))
-    if work.get("algorithm") in ("wordcount", "grep") or work == {"kind": "sort"}:
+    if work.get("algorithm") in ("wordcount", "grep") or work.get("kind") == "sort":
         document["input"] = {"lines": draw(_URIS)}
     elif parts:
         if parts not in work:

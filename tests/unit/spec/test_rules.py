@@ -253,6 +253,47 @@ def test_raw_output_is_for_sorts() -> None:
     assert set(faults({**WORDCOUNT, "output": {"format": "raw"}})) == {"output.format"}
 
 
+LINES = {"lines": "s3://bucket/in/"}
+BLOCKS = {"blocks": "s3://bucket/in/", "chunk": 100}
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"items": [2, 1], "output": {"format": "raw"}}, "output.format"),
+        ({"input": LINES, "output": {"format": "parquet"}}, "output.format"),
+        ({"input": {**LINES, "newline": "\n\n"}}, "input.newline"),
+        ({"input": LINES, "params": {"record_bytes": 100}}, "params.record_bytes"),
+        ({"items": [2, 1], "params": {"key_bytes": 1}}, "params.key_bytes"),
+        ({"input": BLOCKS, "params": {"record_bytes": 30}}, "input.chunk"),
+        ({"input": {"csv": "s3://bucket/in/"}}, "input.csv"),
+    ],
+    ids=["raw-items", "rows", "newline", "record-of-lines", "key-of-items", "chunk", "no-order"],
+)
+def test_a_sort_is_told_what_does_not_fit_its_records(document: dict[str, Any], field: str) -> None:
+    assert set(faults({"bellwren": 1, "kind": "sort", **document})) == {field}
+
+
+@pytest.mark.parametrize(
+    ("document", "format_"),
+    [
+        ({"input": LINES}, "raw"),
+        ({"input": {**LINES, "newline": "\n\n"}, "output": {"format": "jsonl"}}, "jsonl"),
+        ({"input": BLOCKS, "params": {"record_bytes": 50, "key_bytes": 10}}, "raw"),
+        ({"items": [2, 1]}, "jsonl"),
+    ],
+    ids=["lines", "paragraphs", "blocks", "items"],
+)
+def test_a_sort_gives_back_bytes_where_it_read_some(document: dict[str, Any], format_: str) -> None:
+    assert read({"bellwren": 1, "kind": "sort", **document}).output.format == format_
+
+
+def test_parquet_needs_rows() -> None:
+    bsp = {"bellwren": 1, "kind": "bsp", "code": CODE, "step": "m:s", "partitions": 2}
+    assert set(faults({**bsp, "output": {"format": "parquet"}})) == {"output.format"}
+    assert read({**WORDCOUNT, "output": {"format": "parquet"}}).output.format == "parquet"
+
+
 @pytest.mark.parametrize(
     ("algorithm", "params", "field", "found", "allowed"),
     [
