@@ -23,7 +23,7 @@ _PARTITION_BYTES = 1 << 20
 
 def default_workers(profile: Document) -> int:
     """Workers where nothing else says how many: one for each partition, or each MiB of input, up to 16."""
-    wanted = (
+    wanted: int = (
         profile["items"] if profile.get("items") is not None else -(-profile["bytes"] // _PARTITION_BYTES)
     )
     return max(1, min(_DEFAULT_WORKERS, wanted))

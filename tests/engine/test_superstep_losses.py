@@ -13,18 +13,10 @@ from bellwren import layout
 from tests.engine.harness import Engine
 from tests.engine.iterative import bsp, reference
 from tests.engine.proxy import Fault
+from tests.engine.superstep_programs import chatter
 
 SUPERSTEPS = 5
 STATES: list[list[Any]] = [[] for _ in range(4)]
-
-
-def chatter(worker: Any) -> None:
-    """Every message and aggregate is kept, so one that came twice, or not at all, would show."""
-    worker.state = [*worker.state, (tuple(worker.messages), worker.aggregated.get("sum"))]
-    for to in range(worker.partitions):
-        worker.send(to, (worker.superstep, worker.partition))
-    worker.aggregate("sum", 1)
-
 
 EXPECTED = reference(chatter, STATES, SUPERSTEPS)[0]
 

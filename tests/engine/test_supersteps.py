@@ -9,17 +9,7 @@ import pytest
 
 from tests.engine.harness import Engine
 from tests.engine.iterative import bsp, reference
-
-
-def gossip(worker: Any) -> None:
-    """Everything that a step can see goes into the state, so any difference shows."""
-    seen = (worker.superstep, list(worker.messages), sorted(worker.aggregated.items()))
-    worker.state = [*worker.state, seen]
-    for number in range(worker.superstep + 1):
-        to = (worker.partition + number + 1) % worker.partitions
-        worker.send(to, (worker.partition, worker.superstep, number))
-    worker.aggregate("total", worker.partition + 0.1)
-    worker.aggregate("most", len(worker.messages), "max")
+from tests.engine.superstep_programs import gossip
 
 
 def test_every_partition_sees_what_the_reference_sees(engine: Engine) -> None:

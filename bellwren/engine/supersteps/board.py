@@ -17,14 +17,19 @@ _KEPT = 4
 class Board:
     """What all groups sent, superstep by superstep; read once for all groups of this worker."""
 
-    def __init__(self, io: Pool, job_id: str, groups: int, mine: range) -> None:
+    def __init__(self, io: Pool, job_id: str, groups: int) -> None:
         self._io = io
         self._job_id = job_id
         self._groups = groups
-        self._mine = set(mine)
+        self._from: dict[int, int] = {}
         self._news = asyncio.Event()
         self._own: dict[int, dict[int, Sent]] = {}
         self._complete: dict[int, asyncio.Task[list[Sent]]] = {}
+
+    def expect(self, group: int, superstep: int) -> None:
+        """Know that a group will be put up here from this superstep on; what it sent before lies in storage."""
+        self._from[group] = superstep
+        self._news.set()
 
     def put_up(self, superstep: int, group: int, sent: Sent) -> None:
         """Know already what a group of this worker has committed."""
@@ -54,20 +59,23 @@ class Board:
         prefix = layout.superstep(self._job_id, superstep)
         began = time.monotonic()
         while missing := self._missing(found, fetching):
-            if missing <= self._mine:
+            if missing <= self._expected(superstep):
                 # Nothing to be seen in storage that this worker does not know first.
                 self._news.clear()
                 await self._news.wait()
                 continue
             for entry in await self._io.list_jobs(prefix):
                 group = int(entry.key[len(prefix) :])
-                if group in self._missing(found, fetching) - self._mine:
+                if group in self._missing(found, fetching) - self._expected(superstep):
                     fetching[group] = asyncio.create_task(fetch(self._io, entry))
-            if self._missing(found, fetching) - self._mine:
+            if self._missing(found, fetching) - self._expected(superstep):
                 await asyncio.sleep(pause_s(time.monotonic() - began))
         for group, task in fetching.items():
             found[group] = await task
         return [found[group] for group in range(self._groups)]
+
+    def _expected(self, superstep: int) -> set[int]:
+        return {group for group, first in self._from.items() if first <= superstep}
 
     def _missing(self, found: dict[int, Sent], fetching: dict[int, asyncio.Task[Sent]]) -> set[int]:
         return {group for group in range(self._groups) if group not in found and group not in fetching}

@@ -134,6 +134,7 @@ class Group:
         await self._slot.order(runner, {**head, "do": "load", "task": self.number}, body, self.log)
         self._next = found[0] + 1 if found else 0
         self._held_by = runner.pid
+        self._board.expect(self.number, self._next)
         return True
 
     async def _meet(self) -> list[Sent] | None:

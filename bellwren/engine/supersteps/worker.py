@@ -65,7 +65,7 @@ class ResidentWorker:
         if await self._io.exists(self._io.jobs.bucket, layout.parting(job_id, round_)):
             return
         await self._io.put(layout.presence(job_id, round_, self._worker), b"here")
-        board = Board(self._io, job_id, self._stage.tasks, self._mine)
+        board = Board(self._io, job_id, self._stage.tasks)
         groups = [await self._group(number, board) for number in self._mine]
         watch = asyncio.create_task(self._watch())
         try:
