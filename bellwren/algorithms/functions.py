@@ -26,6 +26,8 @@ class Functions:
     """Trains on one shard."""
     flat: bool = False
     """The map's result is an iterable of results."""
+    whole: Callable[[Iterable[Any]], Iterable[tuple[Hashable, Any]]] | None = None
+    """All records of a chunk, in order → the pairs that they emit together; takes the place of ``map``."""
     count_text: Callable[[bytes], dict[Hashable, Any]] | None = None
     """Whole UTF-8 chunk → total for each key; equal to mapping its lines and combining, at the speed of C."""
 

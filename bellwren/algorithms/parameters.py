@@ -143,6 +143,11 @@ def _key_within_record(params: Mapping[str, Any]) -> Iterator[Problem]:
 _SEED = _count("seed", "start of the random numbers", 0, least=0, most=2**63 - 1)
 _TOLERANCE = number(0, 1)
 
+_RECORDS = (
+    _count("record_bytes", "size of a record; null: lines", None, most=1_000_000),
+    _count("key_bytes", "leading bytes that are the key; null: all", None, most=1_000_000),
+)
+
 ALGORITHMS: Mapping[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
@@ -168,10 +173,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             "sort",
             kinds=("sort",),
             inputs=("lines", "blocks", "items"),
-            parameters=(
-                _count("record_bytes", "size of a record; null: lines", None, most=1_000_000),
-                _count("key_bytes", "leading bytes that are the key; null: all", None, most=1_000_000),
-            ),
+            parameters=_RECORDS,
             agree=_key_within_record,
         ),
         Algorithm(
@@ -208,6 +210,13 @@ ALGORITHMS: Mapping[str, Algorithm] = {
                 _count("iterations", "most rounds", 50),
                 Parameter("tolerance", "stop when the ranks change by less in sum", _TOLERANCE, 1e-8),
             ),
+        ),
+        Algorithm(
+            "valsort",
+            kinds=("map_reduce",),
+            inputs=("lines", "blocks"),
+            parameters=_RECORDS,
+            agree=_key_within_record,
         ),
     )
 }

@@ -114,15 +114,8 @@ def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
     failures: list[dict[str, Any]] = []
     before = groups.load(task.base, task.stage.partitions) if task.base else {"failures": []}
     end: dict[str, Any] = {}
-    count = 0
-    if functions.count_text and task.head.get("plain_text") and not task.base and not task.skip:
-        from bellwren.engine import records  # noqa: PLC0415  as above
-
-        channel.at(0)
-        for text in records.plain_texts(task.head, task.body):
-            groups.add_totals(functions.count_text(text))
-            count += records.line_count(text)
-    else:
+    if (count := _at_once(task, functions, groups, channel)) is None:
+        count = 0
         into_groups = _grouping(functions.map, groups)
         try:
             for position, read in enumerate(task.inputs()):
@@ -138,6 +131,33 @@ def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
     note = {"items": task.start + count, "failures": before["failures"] + failures}
     body = groups.object(task.stage.partitions, note)
     channel.done({"shuffled": True, "consumed": count, "count": count, "failures": failures, **end}, body)
+
+
+def _at_once(task: Task, functions: Functions, groups: shuffle.Grouper, channel: Channel) -> int | None:
+    """Have a built-in algorithm take all records of the task together, if it can; returns how many there were."""
+    count = 0
+    if task.start or task.skip:
+        return None
+    if functions.count_text and task.head.get("plain_text"):
+        from bellwren.engine import records  # noqa: PLC0415  as above
+
+        channel.at(0)
+        for text in records.plain_texts(task.head, task.body):
+            groups.add_totals(functions.count_text(text))
+            count += records.line_count(text)
+        return count
+    if functions.whole is None:
+        return None
+
+    def counted() -> Iterator[Any]:
+        nonlocal count
+        for read in task.inputs():
+            count += 1
+            yield read()
+
+    channel.at(0)
+    groups.add(functions.whole(counted()))
+    return count
 
 
 def run_reduce(task: Task, functions: Functions, channel: Channel) -> None:

@@ -200,7 +200,9 @@ def _raw_output(draft: Draft, kind: str) -> Iterator[Fault]:
 def records_fit_the_sort(draft: Draft) -> Iterator[Fault]:
     """Sizes of records and keys mean something only where records are bytes."""
     params = draft.sound("params") or {}
-    if not _is_natural_sort(draft) or "input" in draft.faulty or algorithms.problems("sort", params):
+    if draft.builtin is None or draft.builtin.name not in ("sort", "valsort"):
+        return
+    if "input" in draft.faulty or algorithms.problems("sort", params):
         return
     format_, record_bytes = _format(draft), params.get("record_bytes")
     if record_bytes is not None and format_ != "blocks":
