@@ -7,8 +7,9 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 
@@ -20,6 +21,9 @@ from bellwren.job import Job
 from bellwren.options import Options
 from bellwren.spec import identity
 from bellwren.store import Store
+
+if TYPE_CHECKING:
+    from bellwren.executor import Executor
 
 _START_LIMIT_BYTES = 200_000
 """An execution's input may be 262,144 bytes; a larger document goes through storage."""
@@ -192,6 +196,44 @@ class Cloud:
         functions = {"step": step, "combine": combine}
         return self._run("bsp", functions, states, options, max_supersteps=max_supersteps, resident=resident)
 
+    def executor(
+        self,
+        max_workers: int | None = None,
+        *,
+        initializer: Callable[..., object] | None = None,
+        initargs: tuple[Any, ...] = (),
+        **options: Any,
+    ) -> Executor:
+        """A ``concurrent.futures.Executor``: ``submit``, ``map``, ``shutdown``, ``with``.
+
+        Args:
+            max_workers: the option ``workers`` by the name that it has in the standard library.
+            initializer: refused, with what to do instead.
+            initargs: likewise.
+            options: see ``bellwren.Options``; they hold for every job that the executor starts.
+
+        Raises:
+            SpecError: naming the arguments that are wrong.
+
+        >>> with cloud.executor(max_workers=1) as executor:
+        ...     list(executor.map(abs, [-1, -2]))
+        [1, 2]
+        """
+        from bellwren.executor import Executor, executor_options  # noqa: PLC0415  cloudpickle
+
+        return Executor(self, executor_options(max_workers, initializer, initargs, options))
+
+    def run_calls(self, function: Callable[[Any], Any], calls: list[Any], options: Options, name: str) -> Job:
+        """Start the job of an executor's calls; ``name`` is what they are called where the options name nothing."""
+        from bellwren.submission import label  # noqa: PLC0415  cloudpickle
+
+        named = replace(
+            options,
+            name=options.name or name[:200],
+            algorithm=options.algorithm or label(options.name or name),
+        )
+        return self._run("map", {"map": function}, calls, named)
+
     def jobs(self) -> list[Job]:
         """Every job of the deployment, the latest first.
 
@@ -258,12 +300,12 @@ class Cloud:
         kind: str,
         functions: Mapping[str, Callable[..., Any] | None],
         items: Any,
-        given: Mapping[str, Any],
+        given: Mapping[str, Any] | Options,
         **of_the_kind: Any,
     ) -> Job:
         from bellwren.submission import check_python, make_document  # noqa: PLC0415  cloudpickle
 
-        options = Options.of(given)
+        options = given if isinstance(given, Options) else Options.of(given)
         check_python(self.deployment)
         document = make_document(kind, functions, items, options, self, **of_the_kind)
         return self._start(spec.from_dict(document), progress=options.progress)

@@ -10,16 +10,17 @@ import base64
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bellwren import layout
 from bellwren.control.status import FINAL
 from bellwren.display import Failures, job_table
 from bellwren.errors import BellwrenError, Fault, JobCancelled, JobFailed, SpecError, TaskError, TaskFailure
 from bellwren.following import Following
+from bellwren.framing import Frame
 from bellwren.payload.exceptions import rebuild_exception
 from bellwren.progress import watch
 from bellwren.results import Arrivals, Results
@@ -27,6 +28,8 @@ from bellwren.store import as_json
 
 if TYPE_CHECKING:
     from bellwren.cloud import Cloud
+
+T = TypeVar("T")
 
 _FIRST_POLL_S = 0.05
 _LAST_POLL_S = 1.0
@@ -126,20 +129,13 @@ class Job:
         >>> sorted(cloud.map(str.upper, ["a", "b"]).iter_results())
         [(0, 'A'), (1, 'B')]
         """
-        arrivals = Arrivals()
-        pause = _FIRST_POLL_S
-        while True:
-            ended = self.done()
-            came = False
-            for index, value in arrivals.fresh(self._results()):
-                came = True
-                yield index, value
-            if ended:
-                break
-            pause = _FIRST_POLL_S if came else min(pause * 1.2, _LAST_POLL_S)
-            time.sleep(pause)
+        yield from self._arriving(Results.values)
         if error := self.exception():
             raise error from error.__cause__
+
+    def arriving_frames(self) -> Iterator[tuple[int, Frame]]:
+        """Results as they finish and as they were written, failures with their exceptions; for an executor."""
+        return self._arriving(Results.frames)
 
     def failures(self) -> list[TaskFailure]:
         """The items that failed, in item order (of a job with very many, the first thousand).
@@ -244,6 +240,20 @@ class Job:
         target = Path(path)
         target.write_bytes(page)
         return target
+
+    def _arriving(self, read: Callable[[Results, int, int], list[T]]) -> Iterator[tuple[int, T]]:
+        arrivals = Arrivals(read)
+        pause = _FIRST_POLL_S
+        while True:
+            ended = self.done()
+            came = False
+            for index, found in arrivals.fresh(self._results()):
+                came = True
+                yield index, found
+            if ended:
+                return
+            pause = _FIRST_POLL_S if came else min(pause * 1.2, _LAST_POLL_S)
+            time.sleep(pause)
 
     def _way_back(self) -> str:
         """How to go on with a job that goes on."""

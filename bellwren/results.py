@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from bellwren import framing, layout
 from bellwren.engine.commit import done_tasks, output_bucket, output_key
@@ -17,6 +17,8 @@ from bellwren.payload.failure import decode_failure
 from bellwren.payload.outcome import rebuild, value_of
 from bellwren.raw import RawForm
 from bellwren.store import Store
+
+T = TypeVar("T")
 
 _PARALLEL = 16
 
@@ -52,9 +54,9 @@ class Results:
         """The results of one part; the first of them has the index ``first`` in the whole result."""
         return self._decoded(part, self._read(part), first)
 
-    def frames(self, part: int) -> Iterator[Frame]:
+    def frames(self, part: int, _first: int = 0) -> list[Frame]:
         """The results of one part of format ``pickle``, as they were written."""
-        return framing.read_frames([self._read(part)], name=self._name(part))
+        return list(framing.read_frames([self._read(part)], name=self._name(part)))
 
     def firsts(self) -> Sequence[int] | None:
         """Index of the first result of each part; None where that is known only by reading the parts before it."""
@@ -133,15 +135,17 @@ def _key(key: Any) -> Any:
     return tuple(map(_key, key)) if isinstance(key, list) else key
 
 
-class Arrivals:
-    """The results of a job as they appear, each once, with its index in the whole result."""
+class Arrivals(Generic[T]):
+    """The parts of a job as they appear, each once."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[Results, int, int], list[T]]) -> None:
+        """``read(results, part, first)`` gives the results of one part, of which the first has the index ``first``."""
+        self._read = read
         self._seen: set[int] = set()
         self._next = 0
 
-    def fresh(self, results: Results) -> Iterator[tuple[int, Any]]:
-        """What has appeared since the last call.
+    def fresh(self, results: Results) -> Iterator[tuple[int, T]]:
+        """Results that have appeared since the last call, with their index in the whole result.
 
         Where an index depends on how many results earlier parts hold, a part waits for those before it.
         """
@@ -150,10 +154,10 @@ class Arrivals:
         if firsts is not None:
             for part in sorted(there):
                 self._seen.add(part)
-                yield from enumerate(results.values(part, firsts[part]), firsts[part])
+                yield from enumerate(self._read(results, part, firsts[part]), firsts[part])
             return
         while (part := len(self._seen)) in there:
-            values = results.values(part, self._next)
-            first, self._next = self._next, self._next + len(values)
+            found = self._read(results, part, self._next)
+            first, self._next = self._next, self._next + len(found)
             self._seen.add(part)
-            yield from enumerate(values, first)
+            yield from enumerate(found, first)

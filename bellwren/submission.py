@@ -72,7 +72,7 @@ def make_document(
         uploads |= {layout.code(one.sha256): one.data for one in payloads.values()}
         name = next(iter(payloads.values())).name if payloads else kind
         document.setdefault("name", name[:200])
-        document.setdefault("algorithm", _label(name))
+        document.setdefault("algorithm", label(name))
         spec.from_dict(document)
         upload(uploads, cloud.jobs_store)
     return document
@@ -137,6 +137,6 @@ def _sha256(items: Items) -> str:
     return digest.hexdigest()
 
 
-def _label(name: str) -> str:
+def label(name: str) -> str:
     """A function's name as the label under which its runs are measured."""
     return _LABEL.sub("-", name).strip("-._")[:64] or "function"

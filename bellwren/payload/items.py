@@ -67,7 +67,7 @@ def write_items(items: Iterable[Any], *, limit: int = MAX_ITEMS) -> Items:
     _check_length(items, limit)
     file = cast(BinaryIO, tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES))  # noqa: SIM115 - Items owns it
     try:
-        pickler = _ItemPickler()
+        pickler = ItemPickler(Needs())
         writer = FrameWriter(file.write)
         for number, item in enumerate(_limited(items, limit)):
             writer.add(*((Kind.NONE,) if item is None else (Kind.VALUE, pickler.dumps(item, number))))
@@ -79,15 +79,17 @@ def write_items(items: Iterable[Any], *, limit: int = MAX_ITEMS) -> Items:
     return Items(file, index, pickler.needs)
 
 
-class _ItemPickler:
-    """One pickler for all items; what they refer to is collected."""
+class ItemPickler:
+    """One pickler for many items; what they refer to is collected in ``needs``."""
 
-    def __init__(self) -> None:
-        self.needs = Needs()
+    def __init__(self, needs: Needs, *, noun: str = "item") -> None:
+        self.needs = needs
+        self._noun = noun
         self._out = io.BytesIO()
         self._packer = Packer(self._out, needs=self.needs, reduce_class=refer)
 
     def dumps(self, item: Any, number: int) -> bytes:
+        """The pickle of an item. PayloadError names it by its number, with the place in it that cannot be shipped."""
         self._out.seek(0)
         self._out.truncate()
         self._packer.clear_memo()
@@ -95,8 +97,8 @@ class _ItemPickler:
         try:
             self._packer.dump(item)
         except Exception as error:
-            name = f"item {number}, a {type_name(item)},"
-            reason = culprit.explain(item, f"item {number}", error, reduce_class=refer)
+            name = f"{self._noun} {number}, a {type_name(item)},"
+            reason = culprit.explain(item, f"{self._noun} {number}", error, reduce_class=refer)
             raise PayloadError(f"{name} cannot be shipped to the workers: {reason}") from error
         return self._out.getvalue()
 

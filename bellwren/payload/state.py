@@ -18,6 +18,7 @@ import ast
 import importlib.util
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -45,10 +46,7 @@ def changed(source: Source, needs: Needs) -> bytes:
     """A pickle of ``{name: value}`` of what was changed in a shipped module; empty if nothing was."""
     if source.module is None or not source.text:
         return b""
-    tree = ast.parse(source.text, source.file)
-    bound = dict(_bindings(tree.body, source.package))
-    bound |= {name: _OPAQUE for name in _filled(tree.body) if isinstance(bound.get(name), (dict, list, set))}
-    star = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in tree.body)
+    bound, star = _written(source.text, source.file, source.package)
     values: dict[str, Any] = {}
     for name, value in list(vars(source.module).items()):
         if name.startswith("__") or isinstance(value, ModuleType):
@@ -62,6 +60,15 @@ def changed(source: Source, needs: Needs) -> bytes:
             needs.update(picked)
             values[name] = value
     return dumps(values, needs=Needs(), reduce_class=define) if values else b""
+
+
+@lru_cache(maxsize=256)
+def _written(text: bytes, file: str, package: str) -> tuple[dict[str, Any], bool]:
+    """What the text of a module binds its names to, and whether it imports names that are not written in it."""
+    body = ast.parse(text, file).body
+    bound = dict(_bindings(body, package))
+    bound |= {name: _OPAQUE for name in _filled(body) if isinstance(bound.get(name), (dict, list, set))}
+    return bound, any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in body)
 
 
 def _is_changed(binding: Any, value: Any, module: ModuleType) -> bool:
