@@ -44,6 +44,10 @@ Pull = Callable[[int], Awaitable[bytes]]
 """Gives the next bytes of a segment; empty at its end."""
 
 
+class Outrun(Exception):
+    """Somebody else has committed the task meanwhile."""
+
+
 @dataclass
 class Work:
     """A claimed task with its input at hand."""
@@ -62,6 +66,8 @@ class Work:
     """How it came here: ``home``, ``steal``, ``retake``, ``backup`` or ``share``."""
     start: int = 0
     """The first position that is to be run here."""
+    stops: list[int] = field(default_factory=list)
+    """Positions from which on the task has been offered to others: to be claimed before they are run here."""
     look_up: bool = False
     """Whether something of it may be in storage already: it was begun before."""
 
@@ -85,6 +91,7 @@ class Attempt:
 
         Raises:
             OutOfTime: if the worker's deadline came first.
+            Outrun: if somebody else was first.
         """
         while True:
             runner = self._crew.runners.get(slot) or await self._start(slot)
@@ -93,10 +100,12 @@ class Attempt:
                 return await self._dispatch(runner, work, done, stop)
             except wire.Closed:
                 status = await self._crew.ended(runner)
-                done.lost_runners += 1
+                if runner.killed_for == "outrun":
+                    raise Outrun from None
                 if runner.killed_for == "deadline":
                     position, since = self._crew.progress.get(slot)
                     raise OutOfTime(position, time.monotonic() - since) from None
+                done.lost_runners += 1
                 self._blame(runner, status, done)
             finally:
                 runner.drain_log()

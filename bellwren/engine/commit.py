@@ -42,6 +42,10 @@ class Committer:
 
     async def exists(self, task: int) -> bool:
         """Whether the task's output is there already."""
+        if str(task) in self._stage.redo:
+            _, round_ = self._stage.redo[str(task)]
+            mark = layout.redone(self._job_id, self._stage.name, round_, task)
+            return await self.io.exists(self.io.jobs.bucket, mark)
         return await self.io.exists(self._bucket, output_key(self._job_id, self._stage, task))
 
     async def done(self) -> set[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from bellwren.engine.attempt import Attempt, OutOfTime, Work
+from bellwren.engine.attempt import Attempt, OutOfTime, Outrun, Work
 from bellwren.engine.claims import Claims
 from bellwren.engine.commit import Committer
 from bellwren.engine.crew import Crew, Runner
@@ -58,6 +58,8 @@ class Course:
                 if out.position >= 0 and self._report.stopped == "deadline":
                     await trail.cut(out.position, out.ran_s / budget_s)
                 await self._keep(work, done, "partial")
+            except Outrun:
+                self._report.ended(work, done, "lost", 0.0)
             finally:
                 await trail.close()
 
@@ -78,7 +80,10 @@ class Course:
                 done.absorb(later.pop(0))
                 continue
             self._crew.progress.ask_pause(slot, stopping())
-            paused = await attempt.run(slot, work, done, later[0].start if later else None)
+            ends = [piece.start for piece in later[:1]] + [
+                stop for stop in work.stops if stop > done.consumed
+            ]
+            paused = await attempt.run(slot, work, done, min(ends, default=None))
             if not paused:
                 done.complete = True
             elif later and later[0].start == done.consumed:

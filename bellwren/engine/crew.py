@@ -46,7 +46,7 @@ class Runner:
     log_fd: int
     log: Log = field(default_factory=Log)
     killed_for: str = ""
-    """Why the supervisor killed it: ``timeout``, ``deadline`` or ``silent``; empty if it died by itself."""
+    """Why the supervisor killed it: ``timeout``, ``deadline``, ``outrun`` or ``silent``; empty if it died by itself."""
     gone: bool = False
     """Whether the process has ended and was waited for: its number may be another's by now."""
 
@@ -71,6 +71,14 @@ class Runner:
                 os.kill(self.pid, signal.SIGKILL)
 
 
+class Ended(Exception):
+    """The supervisor itself ended the runner, since its time was up or its task is done elsewhere."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        super().__init__(runner.killed_for)
+
+
 class Crew:
     """Asks the nursery for runners and learns from it how they ended."""
 
@@ -90,6 +98,7 @@ class Crew:
         Raises:
             Refused: if the code can't be loaded.
             LoadingLost: if the runner died over it.
+            Ended: if the supervisor ended it meanwhile.
         """
         loop = asyncio.get_running_loop()
         spawned = self._spawned[slot] = loop.create_future()
@@ -107,7 +116,9 @@ class Crew:
             kind, head, _ = await wire.read(reader)
         except (wire.Closed, ConnectionError) as error:
             status = await self.ended(runner)
-            how = "was ended" if runner.killed_for else describe_exit(status)
+            if runner.killed_for in ("deadline", "outrun"):
+                raise Ended(runner) from error
+            how = describe_exit(status)
             raise LoadingLost(
                 {"type": "WorkerDied", "message": f"the runner {how} while it loaded the code"}
             ) from error
@@ -134,6 +145,11 @@ class Crew:
         if self.runners.get(runner.slot) is runner:
             del self.runners[runner.slot]
         return status
+
+    def kill(self, slot: int, why: str) -> None:
+        """End the runner of a slot, if there is one."""
+        if slot in self.runners:
+            self.runners[slot].kill(why)
 
     def kill_all(self, why: str) -> None:
         """End every runner."""

@@ -15,7 +15,9 @@ from bellwren.engine.report import Report
 _POLL_S = 0.25
 _BUSY_POLL_S = 0.05
 _WAIT_MEDIANS = 4.0
-_WAIT_S = 1.5
+_PATIENCE_S = 1.0
+"""Before anything is backed up: whoever is at a slow item offers what waits behind it, which is better work."""
+_WAIT_S = 2.0
 """Long enough for a slow item that began just now to be seen as one, and for what waits behind it to be offered."""
 
 
@@ -27,6 +29,8 @@ class Found:
     how: str
     """``retake``, ``claim``, ``backup`` or ``share``."""
     start: int = 0
+    stops: tuple[int, ...] = ()
+    """Positions further on that were offered too."""
 
 
 class Idle:
@@ -52,7 +56,8 @@ class Idle:
         many wait as there are tasks open, and none longer than it takes for a slow item to show and for the straggler
         rule to decide.
         """
-        until = time.monotonic() + max(_WAIT_S, _WAIT_MEDIANS * self._median_s())
+        began = time.monotonic()
+        until = began + max(_WAIT_S, _WAIT_MEDIANS * self._median_s())
         while not closing():
             if not free():
                 await asyncio.sleep(_BUSY_POLL_S)
@@ -61,7 +66,8 @@ class Idle:
             io.requests["list"] += 1
             done, board = await asyncio.gather(self._committer.done(), io.call(self._claims.board))
             open_tasks = set(range(self._tasks)) - done
-            if found := await self._find(open_tasks, board):
+            patient = time.monotonic() - began < _PATIENCE_S
+            if found := await self._find(open_tasks, board, patient=patient):
                 return found
             others = [task for task in open_tasks if not self._is_own(task)]
             if not others or not self._waits(others) or time.monotonic() >= until:
@@ -69,16 +75,17 @@ class Idle:
             await asyncio.sleep(_POLL_S)
         return None
 
-    async def _find(self, open_tasks: set[int], board: Board) -> Found | None:
+    async def _find(self, open_tasks: set[int], board: Board, *, patient: bool) -> Found | None:
         for task, start in sorted(board.offers):
             if task in open_tasks and (task, start) not in self._tried:
                 if (task, start) in board.rests and not await self._had_rest(task, start):
                     continue
                 self._tried.add((task, start))
                 if how := await self._committer.io.call(self._claims.take_rest, task, start):
-                    return Found(task, "share" if how == "claim" else how, start)
+                    stops = tuple(other for one, other in board.offers if one == task and other > start)
+                    return Found(task, "share" if how == "claim" else how, start, stops)
         for task in sorted(open_tasks - self._backed_up):
-            if how := await self._reason(task):
+            if how := await self._reason(task, patient=patient):
                 self._backed_up.add(task)
                 return Found(task, how)
         return None
@@ -94,7 +101,7 @@ class Idle:
             and holder.invocation != self._claims.invocation
         )
 
-    async def _reason(self, task: int) -> str:
+    async def _reason(self, task: int, *, patient: bool) -> str:
         io = self._committer.io
         if task not in self._holders:
             self._holders[task] = await io.call(self._claims.read, task)
@@ -104,6 +111,8 @@ class Idle:
             return await io.call(self._claims.take, task)
         if holder.worker == self._claims.worker:
             return "" if self._is_own(task) else "retake"
+        if patient:
+            return ""
         due = backup_due(time.time() - holder.at, self._report.durations_s)
         taken = await io.call(self._claims.take_backup, task) if due else ""
         return "backup" if taken else ""

@@ -17,6 +17,7 @@ from bellwren.engine.stage import Stage
 
 SLOW_S = 0.5
 _LOOK_S = 0.1
+_LONGEST_S = 1.0
 
 
 class Sharing:
@@ -32,6 +33,13 @@ class Sharing:
         """What is at work, by slot."""
         self.queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
         """What was claimed ahead."""
+        self.offering = False
+        """Whether something is on its way from here to the others: neither here nor there for the moment."""
+
+    @property
+    def has_offered(self) -> bool:
+        """Whether anything was offered so far."""
+        return bool(self._offered)
 
     async def watch(self, slots: int) -> None:
         """Offer what waits whenever every slot has been at one item for long."""
@@ -48,11 +56,13 @@ class Sharing:
             board = await self._io.call(self._claims.board)
             if len(board.taken) < self._stage.tasks:
                 await asyncio.sleep(pause)
-                pause *= 2
+                pause = min(2 * pause, _LONGEST_S)
                 continue
+            self.offering = True
             await self._offer_queue()
             for slot, work in waiting:
                 await self._offer_rest(slot, work)
+            self.offering = False
 
     def _stuck(self) -> dict[int, Work]:
         now = time.monotonic()
@@ -66,20 +76,22 @@ class Sharing:
     def _has_rest(self, slot: int, work: Work) -> bool:
         """Whether something waits behind the item. A task that gives one object of its own making can't be shared."""
         position, _ = self._progress.get(slot)
-        if not self._stage.shareable or (work.task, position + 1) in self._offered:
-            return False
-        count: int | None = work.head.get("count")
-        return count is None or position + 1 < count
+        return self._stage.shareable and bool(splits(position, work.stops, work.head.get("count")))
 
     async def _offer_rest(self, slot: int, work: Work) -> None:
         position, _ = self._progress.get(slot)
+        starts = splits(position, work.stops, work.head.get("count"))
         if self.running.get(slot) is not work or position < 0:
             return
         # Asked first: the runner must not run on into what others may take.
         self._progress.ask_pause(slot)
-        self._offered.add((work.task, position + 1))
-        if self._progress.get(slot)[0] == position:
-            await self._io.call(self._claims.offer, work.task, position + 1)
+        work.stops += starts
+        if self._progress.get(slot)[0] != position:
+            # It was quicker, and pauses where nothing was offered yet; what lies further on it has not reached.
+            starts = starts[1:]
+        for start in starts:
+            self._offered.add((work.task, start))
+            await self._io.call(self._claims.offer, work.task, start)
 
     async def _offer_queue(self) -> None:
         while not self.queue.empty():
@@ -87,6 +99,23 @@ class Sharing:
             if work is None:
                 self.queue.put_nowait(None)
                 return
+            self._offered.add((work.task, work.start))
             await self._io.call(self._claims.offer, work.task, work.start)
             # Whoever was waiting to put the next one in has its turn now.
             await asyncio.sleep(0)
+
+
+def splits(position: int, stops: list[int], count: int | None) -> list[int]:
+    """Where to cut what waits behind ``position``: right behind it, and in the middle of the rest if its end is known.
+
+    Two halves, because others take a moment to come: if the item ends before that, its owner goes on with the first
+    half and the second is still to be had.
+    """
+    known = [stop for stop in stops if stop > position]
+    end = min(known, default=count)
+    if end is None:
+        return [position + 1]
+    rest = end - position - 1
+    if rest <= 0:
+        return []
+    return [position + 1] if rest == 1 else [position + 1, position + 1 + (rest + 1) // 2]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from bellwren import layout
 from bellwren.control.status import FINAL
-from bellwren.engine import sources
+from bellwren.engine import outrun, sources
 from bellwren.engine.capacity import runner_memory_bytes, vcpus
 from bellwren.engine.claims import Claims, claim_order, home_run, leftover_order
 from bellwren.engine.commit import Committer
@@ -136,7 +136,8 @@ class Supervisor:
             sources.load_code(self._io, self._stage),
         )
         if self._stage.operation == "supersteps":
-            return await self._stay()
+            await self._stay()
+            return
         self._sharing = Sharing(self._io, self._claims, self._stage, self._crew.progress)
         self._course = Course(
             stage=self._stage,
@@ -148,11 +149,15 @@ class Supervisor:
         )
         slots = range(vcpus(a.memory_mb))
         async with asyncio.TaskGroup() as group:
-            sharing = group.create_task(self._sharing.watch(len(slots)))
+            watches = [
+                group.create_task(self._sharing.watch(len(slots))),
+                group.create_task(outrun.watch(self._sharing, self._commit, self._crew)),
+            ]
             lives = [group.create_task(self._feed(len(slots)))]
             lives += [group.create_task(self._drive(slot)) for slot in slots]
             await asyncio.wait(lives)
-            sharing.cancel()
+            for watch in watches:
+                watch.cancel()
         await self._commit.finish()
 
     async def _stay(self) -> None:
@@ -177,18 +182,24 @@ class Supervisor:
     async def _feed(self, slots: int) -> None:
         """Claim tasks and fetch their input, a step ahead of the runners; a None for each slot is the end."""
         passed, order = await self._survey()
+        own = 0
         for task in order:
             if self._closing():
                 break
             if task in passed:
                 continue
             if how := await self._io.call(self._claims.take, task):
+                own += how == "claim"
                 await self._offer(Found(task, how))
             else:
                 self._io.requests["list"] += 1
                 passed |= (await self._io.call(self._claims.board)).taken
         idle = Idle(self._claims, self._commit, self._report, tasks=self._stage.tasks, workers=self._workers)
-        while found := await idle.next(self._closing, lambda: self._free > 0):
+        # Who has claimed everything alone, and given nothing away, has nobody to wait for.
+        while own < self._stage.tasks or self._sharing.has_offered:
+            found = await idle.next(self._closing, lambda: self._free > 0 and not self._sharing.offering)
+            if found is None:
+                break
             await self._offer(found)
         for _ in range(slots):
             await self._sharing.queue.put(None)
@@ -209,7 +220,7 @@ class Supervisor:
 
     async def _offer(self, found: Found) -> None:
         task, how = found.task, found.how
-        if how == "retake" and await self._commit.exists(task) and not self._stage.redo:
+        if how == "retake" and await self._commit.exists(task):
             return
         began = time.monotonic()
         try:
@@ -217,7 +228,7 @@ class Supervisor:
         except InputError as error:
             raise Refused({"type": "InputError", "message": str(error)}) from error
         work.fetch_s = time.monotonic() - began
-        work.start = found.start
+        work.start, work.stops = found.start, list(found.stops)
         work.look_up = how in ("retake", "backup") or task in self._noted
         work.how = how if how != "claim" else "home" if task in self._home else "steal"
         await self._sharing.queue.put(work)

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -135,6 +136,8 @@ class Outcome:
     """``(stage, round, worker)`` of every invocation, in order of start."""
     lost: int = 0
     """Invocations that ended in an error."""
+    walls_s: list[float] = field(default_factory=list)
+    """How long each that ended well took."""
     errors: list[str] = field(default_factory=list)
     """What those said that could say something."""
 
@@ -265,6 +268,7 @@ class Engine:
                 skew = skew_s[worker % len(skew_s)] if skew_s else 0.0
                 with self._environment(skew) as environment:
                     outcome.lives.append((answer["stage"], answer["round"], worker))
+                    began = time.monotonic()
                     try:
                         reply = environment.call(event, memory_mb=memory_mb, timeout_s=timeout_s)
                     except EnvironmentLost:
@@ -272,6 +276,7 @@ class Engine:
                         continue
                     if "error" not in reply:
                         assert reply["result"] == {}
+                        outcome.walls_s.append(time.monotonic() - began)
                         left = environment.processes()
                         assert not left, f"processes {left} outlived their invocation"
                         return
