@@ -40,6 +40,8 @@ class Following:
         if self._last["status"] in FINAL:
             return self._last
         found = self._cloud.jobs_store.find_json(layout.status(self._job_id))
+        if found is not None and (found.get("kind"), found["status"]) == ("bsp", "RUNNING"):
+            found |= self._cloud.jobs_store.find_json(layout.going(self._job_id)) or {}
         now = time.monotonic()
         if found is not None and found != self._last:
             self._last, self._changed_at = found, now

@@ -243,6 +243,11 @@ def parting(job_id: str, round_: int) -> str:
     return f"{gathering(job_id, round_)}parting"
 
 
+def going(job_id: str) -> str:
+    """How far a running job of supersteps is, and its aggregates there; the client shows it as part of the status."""
+    return f"{work(job_id)}going.json"
+
+
 def ending(job_id: str) -> str:
     """Why and after how many supersteps a job of supersteps ended, and its aggregates."""
     return f"{work(job_id)}ending.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from typing import Any
 
 from bellwren import layout
@@ -13,8 +14,8 @@ from bellwren.store import Store
 Document = dict[str, Any]
 
 GATHER_S = 60.0
-"""How long the first workers of a round wait for the last before they go on with fewer; ``BELLWREN_GATHER_S`` of the plan function says
-otherwise."""
+"""How long workers of a round wait for one that has not come, or is silent, before they go on with fewer.
+``BELLWREN_GATHER_S`` of the plan function says otherwise."""
 MOST_RELAUNCHES = 1000
 """Rounds after which a job that relaunches each superstep stays resident: an execution's history has 25,000 events."""
 _DEFAULT_WORKERS = 16
@@ -42,7 +43,7 @@ def cut(
         partitions = index.count
         groups = min(partitions, slots)
         edges = [group * partitions // groups for group in range(groups + 1)] if groups else []
-        rows = [[a, b - a, *index.span(a, b)] for a, b in zip(edges, edges[1:], strict=False)]
+        rows = [[a, b - a, *index.span(a, b)] for a, b in pairwise(edges)]
         source = {"kind": "items", "codec": profile["codec"], "key": profile["items_key"]}
         table: Document = {"items": rows}
     else:

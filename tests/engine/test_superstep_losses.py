@@ -84,7 +84,7 @@ def test_a_job_longer_than_its_workers_live_goes_on_from_its_checkpoints(
 
     def slow(worker: Any) -> None:
         chatter(worker)
-        time.sleep(0.25)
+        time.sleep(0.2)
         with open(ran, "a") as file:
             file.write("x")
 

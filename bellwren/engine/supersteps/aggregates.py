@@ -19,8 +19,8 @@ _SHOWN_CHARACTERS = 100
 
 MERGES: Mapping[str, Callable[[Any, Any], Any]] = {
     "sum": lambda a, b: a + b,
-    "min": lambda a, b: min(a, b),
-    "max": lambda a, b: max(a, b),
+    "min": min,
+    "max": max,
     "all": lambda a, b: bool(a and b),
     "any": lambda a, b: bool(a or b),
     "collect": lambda a, b: [*a, *b],

@@ -173,10 +173,10 @@ class Group:
         self.facts.compute_s += answer["compute_s"]
         size = sum(answer["sizes"]) + answer["partials"]
         await self._commit(superstep, encode(answer, body[:size]))
-        if save and not answer["failures"]:
-            self._saver.save(superstep, bytes(body[size:]), answer["save_s"], self._history)
         if self._history is not None:
             await self._history.stepped(superstep, sent, answer["aggregated"])
+        if save and not answer["failures"]:
+            self._saver.save(superstep, bytes(body[size:]), answer["save_s"], self._history)
         self._next = superstep + 1
         self._stepped = True
 

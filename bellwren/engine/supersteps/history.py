@@ -1,4 +1,4 @@
-"""How a job of supersteps goes, for people: aggregates and times of each superstep, in the status and at the end.
+"""How a job of supersteps goes, for people: aggregates and times of each superstep, as it runs and at the end.
 
 The worker that holds the first group keeps it. It travels with that group's checkpoints, so a loss does not lose it.
 """
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from bellwren import layout
-from bellwren.control.status import update
 from bellwren.engine.io import Pool
 from bellwren.engine.supersteps.objects import Sent
 from bellwren.store import as_json
@@ -51,7 +50,8 @@ class History:
             self._told = self._clock()
             progress = {"done": superstep, "total": self._limit, "stage": "supersteps"}
             fields = {"progress": progress, "supersteps": superstep, "aggregates": aggregated}
-            await self._io.call(update, self._io.jobs, self._job_id, fields)
+            # Not into the status itself: what runs user code may not write a job's documents.
+            await self._io.put_json(layout.going(self._job_id), fields)
 
     async def end(
         self,

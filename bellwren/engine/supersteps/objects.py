@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import struct
+from itertools import pairwise
 from typing import Any
 
 from bellwren.engine.io import Pool
@@ -43,7 +44,7 @@ class Sent:
         ends = [self._start]
         for size in (*self.header["sizes"], self.header["partials"]):
             ends.append(ends[-1] + size)
-        self._spans = dict(zip(self.header["to"], zip(ends, ends[1:], strict=False), strict=False))
+        self._spans = dict(zip(self.header["to"], pairwise(ends), strict=False))
         self._partials = (ends[-2], ends[-1])
 
     async def section(self, group: int) -> bytes:

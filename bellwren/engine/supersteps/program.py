@@ -92,9 +92,8 @@ class Worker:
         """What the step did, as bytes: nothing that the step does later can change it."""
         sent = {}
         for to, messages in sorted(self._sent.items()):
-            if self._combine is not None:
-                messages = [dumps_result(self._combine(to, messages))]
-            sent[to] = (len(messages), b"".join(messages))
+            pickled = messages if self._combine is None else [dumps_result(self._combine(to, messages))]
+            sent[to] = (len(pickled), b"".join(pickled))
         return Outcome(self.state, self._halted, sent, dumps_result(self._partial))
 
 

@@ -60,13 +60,14 @@ class Slot:
         try:
             await wire.write(runner.writer, Kind.TASK, {"start": 0, "skip": {}, **head}, *body)
             kind, answer, data = await wire.read(runner.reader)
-            if kind is Kind.REFUSED:
-                raise Refused(answer)
-            return answer, data
         except (ConnectionError, wire.Closed) as error:
             position, _ = self.crew.progress.get(self.number)
             status = await self.crew.ended(runner)
             raise self._lost(runner, status, position) from error
+        else:
+            if kind is Kind.REFUSED:
+                raise Refused(answer)
+            return answer, data
         finally:
             if watcher:
                 watcher.cancel()

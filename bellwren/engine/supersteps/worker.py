@@ -1,14 +1,14 @@
 """One worker of a job of supersteps: its groups, its runners, and when it leaves.
 
-Workers must all be there to meet. If some have not come within ``gather_s``, the others save and leave, and Plan
-starts fewer, each with more groups.
+Workers must all be there to meet. If one has not come, or is not heard of any more, for ``gather_s``, the others save
+and leave, and Plan starts fewer, each with more groups.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from bellwren import layout
 from bellwren.engine.claims import home_run
@@ -25,6 +25,34 @@ from bellwren.engine.supersteps.slots import Slot
 from bellwren.store import as_json
 
 _LOOK_S = 1.0
+_BEAT_S = 10.0
+
+
+class Heard:
+    """Who of a round's workers was heard of, and when."""
+
+    def __init__(self, workers: int, patience_s: float) -> None:
+        self.patience_s = patience_s
+        self._workers = workers
+        self._marks: dict[str, tuple[str, float]] = {}
+        self._began: float | None = None
+
+    def look(self, entries: Mapping[str, str], now_s: float) -> int:
+        """Take in a listing of the beats (key to ETag); returns how many workers have come and are not silent."""
+        self._began = now_s if self._began is None else self._began
+        for key, etag in entries.items():
+            if self._marks.get(key, ("", 0.0))[0] != etag:
+                self._marks[key] = (etag, now_s)
+        return sum(now_s - at < self.patience_s for _, at in self._marks.values())
+
+    def overdue(self, now_s: float) -> bool:
+        """Whether a worker has been silent, or has not come, for as long as the others have patience."""
+        late = (
+            len(self._marks) < self._workers
+            and self._began is not None
+            and now_s - self._began >= self.patience_s
+        )
+        return late or any(now_s - at >= self.patience_s for _, at in self._marks.values())
 
 
 class ResidentWorker:
@@ -98,25 +126,30 @@ class ResidentWorker:
         )
 
     async def _watch(self) -> None:
-        """Leave if another worker has, or if not all have come in time."""
+        """Leave if another worker has, or if one was not heard of for ``gather_s``: not come, or lost for good."""
         if not self._stage.supersteps["resident"]:
             return
-        until = time.monotonic() + self._stage.supersteps["gather_s"]
         folder = layout.gathering(self._job_id, self._round)
         parting = layout.parting(self._job_id, self._round)
+        heard = Heard(self._workers, self._stage.supersteps["gather_s"])
+        pause_s = _LOOK_S
         while True:
-            await asyncio.sleep(_LOOK_S)
-            keys = {entry.key for entry in await self._io.list_jobs(folder)}
-            together = len(keys - {parting})
-            if parting not in keys and together >= self._workers:
-                return
-            if parting not in keys and time.monotonic() < until:
+            await asyncio.sleep(pause_s)
+            # What it says changes, and with it the ETag that others see.
+            beat = f"{self._report.invocation} {time.time()}".encode()
+            await self._io.put(layout.presence(self._job_id, self._round, self._worker), beat)
+            entries = {entry.key: entry.etag for entry in await self._io.list_jobs(folder)}
+            parted = entries.pop(parting, None) is not None
+            together = heard.look(entries, time.monotonic())
+            if together == self._workers and not parted:
+                pause_s = min(_BEAT_S, heard.patience_s / 3)
                 continue
-            note = as_json({"together": together, "wanted": self._workers})
-            await self._io.create(self._io.jobs.bucket, parting, note)
-            self._report.stopped = "gathering"
-            self._left.set()
-            return
+            if parted or heard.overdue(time.monotonic()):
+                note = as_json({"together": together, "wanted": self._workers})
+                await self._io.create(self._io.jobs.bucket, parting, note)
+                self._report.stopped = "gathering"
+                self._left.set()
+                return
 
     async def _keep_logs(self, groups: list[Group]) -> None:
         for group in groups:
