@@ -39,6 +39,8 @@ class Committer:
         self._bucket = output_bucket(stage, io.jobs.bucket)
         self._limit = asyncio.Semaphore(_IN_FLIGHT)
         self._under_way: set[asyncio.Task[None]] = set()
+        self.committing: set[int] = set()
+        """Tasks whose output is on its way."""
 
     async def exists(self, task: int) -> bool:
         """Whether the task's output is there already."""
@@ -57,6 +59,7 @@ class Committer:
 
     async def submit(self, work: Work, done: Progressed) -> None:
         """Start committing, and return as soon as few enough commits are under way."""
+        self.committing.add(work.task)
         await self._limit.acquire()
         task = asyncio.create_task(self._write(work, done))
         self._under_way.add(task)
@@ -76,6 +79,7 @@ class Committer:
         first = await self._create(work.task, data, {ITEMS: str(done.consumed), FAILED: str(done.failed)})
         if first and (log := done.log.text()):
             await self.io.put(layout.log(self._job_id, self._stage.name, work.task), log)
+        self.committing.discard(work.task)
         self._report.ended(work, done, "committed" if first else "lost", time.monotonic() - began)
 
     async def _create(self, task: int, data: bytes, metadata: dict[str, str]) -> bool:

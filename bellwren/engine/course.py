@@ -97,13 +97,12 @@ class Course:
             await self._commit.submit(work, done)
         else:
             await self._keep(work, done, "piece")
-            await self._join(work, done)
+            await self._join(work)
 
-    async def _join(self, work: Work, done: Progressed) -> None:
+    async def _join(self, work: Work) -> None:
         """Commit the task if all of its pieces are there: whoever wrote the last one sees them all."""
         whole, _ = chain(await self._pieces.load(work.task))
         if whole.complete:
-            whole.compute_s, whole.lost_runners = done.compute_s, done.lost_runners
             await self._commit.submit(work, whole)
 
     async def _keep(self, work: Work, done: Progressed, outcome: str) -> None:

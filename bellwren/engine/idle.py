@@ -37,13 +37,22 @@ class Idle:
     """Looks for tasks that are claimed but not done."""
 
     def __init__(
-        self, claims: Claims, committer: Committer, report: Report, *, tasks: int, workers: int
+        self,
+        claims: Claims,
+        committer: Committer,
+        report: Report,
+        *,
+        tasks: int,
+        workers: int,
+        at_work: Callable[[], set[int]],
     ) -> None:
+        """``at_work`` says which tasks this very invocation is at."""
         self._claims = claims
         self._committer = committer
         self._report = report
         self._tasks = tasks
         self._workers = workers
+        self._at_work = at_work
         self._holders: dict[int, Claim | None] = {}
         self._rest_holders: dict[tuple[int, int], Claim | None] = {}
         self._tried: set[tuple[int, int]] = set()
@@ -69,7 +78,7 @@ class Idle:
             patient = time.monotonic() - began < _PATIENCE_S
             if found := await self._find(open_tasks, board, patient=patient):
                 return found
-            others = [task for task in open_tasks if not self._is_own(task)]
+            others = open_tasks - self._at_work() - self._committer.committing
             if not others or not self._waits(others) or time.monotonic() >= until:
                 return None
             await asyncio.sleep(_POLL_S)
@@ -78,30 +87,32 @@ class Idle:
     async def _find(self, open_tasks: set[int], board: Board, *, patient: bool) -> Found | None:
         for task, start in sorted(board.offers):
             if task in open_tasks and (task, start) not in self._tried:
-                if (task, start) in board.rests and not await self._had_rest(task, start):
+                if (task, start) in board.rests and not self._was_mine(await self._rest_holder(task, start)):
                     continue
                 self._tried.add((task, start))
                 if how := await self._committer.io.call(self._claims.take_rest, task, start):
                     stops = tuple(other for one, other in board.offers if one == task and other > start)
                     return Found(task, "share" if how == "claim" else how, start, stops)
         for task in sorted(open_tasks - self._backed_up):
-            if how := await self._reason(task, patient=patient):
+            if how := await self._reason(task, board, patient=patient):
                 self._backed_up.add(task)
                 return Found(task, how)
         return None
 
-    async def _had_rest(self, task: int, start: int) -> bool:
-        """Whether an earlier life of this worker had taken the rest."""
+    async def _rest_holder(self, task: int, start: int) -> Claim | None:
         if (task, start) not in self._rest_holders:
             self._rest_holders[task, start] = await self._committer.io.call(self._claims.read, task, start)
-        holder = self._rest_holders[task, start]
+        return self._rest_holders[task, start]
+
+    def _was_mine(self, holder: Claim | None) -> bool:
+        """Whether an earlier life of this worker had it."""
         return (
             holder is not None
             and holder.worker == self._claims.worker
             and holder.invocation != self._claims.invocation
         )
 
-    async def _reason(self, task: int, *, patient: bool) -> str:
+    async def _reason(self, task: int, board: Board, *, patient: bool) -> str:
         io = self._committer.io
         if task not in self._holders:
             self._holders[task] = await io.call(self._claims.read, task)
@@ -109,20 +120,19 @@ class Idle:
         if holder is None:
             del self._holders[task]
             return await io.call(self._claims.take, task)
-        if holder.worker == self._claims.worker:
-            return "" if self._is_own(task) else "retake"
+        if task in self._at_work() or task in self._committer.committing:
+            return ""
+        if self._was_mine(holder):
+            return "retake"
         if patient:
             return ""
-        due = backup_due(time.time() - holder.at, self._report.durations_s)
+        rests = [await self._rest_holder(one, start) for one, start in board.rests if one == task]
+        since = max(one.at for one in (holder, *rests) if one is not None)
+        due = backup_due(time.time() - since, self._report.durations_s)
         taken = await io.call(self._claims.take_backup, task) if due else ""
         return "backup" if taken else ""
 
-    def _is_own(self, task: int) -> bool:
-        """Whether this very invocation is at the task, or is committing it."""
-        holder = self._holders.get(task)
-        return holder is not None and holder.invocation == self._claims.invocation
-
-    def _waits(self, others: list[int]) -> bool:
+    def _waits(self, others: set[int]) -> bool:
         return (self._claims.worker - min(others)) % self._workers < 2 * len(others)
 
     def _median_s(self) -> float:

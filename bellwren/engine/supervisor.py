@@ -194,7 +194,14 @@ class Supervisor:
             else:
                 self._io.requests["list"] += 1
                 passed |= (await self._io.call(self._claims.board)).taken
-        idle = Idle(self._claims, self._commit, self._report, tasks=self._stage.tasks, workers=self._workers)
+        idle = Idle(
+            self._claims,
+            self._commit,
+            self._report,
+            tasks=self._stage.tasks,
+            workers=self._workers,
+            at_work=lambda: {work.task for work in self._sharing.running.values()},
+        )
         # Who has claimed everything alone, and given nothing away, has nobody to wait for.
         while own < self._stage.tasks or self._sharing.has_offered:
             found = await idle.next(self._closing, lambda: self._free > 0 and not self._sharing.offering)
