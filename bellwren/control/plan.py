@@ -103,7 +103,8 @@ def _first(job_id: str, jobs: Store, deployment: Deployment) -> Document:
         "workers": workers,
         "memory_mb": memory_mb,
         "reason": reason,
-        "order": order,
+        # With nothing to do the first stage is the last one too.
+        "order": order if made.tasks else [first],
         "stages": {first: made.as_dict()},
         "stage": first if made.tasks else None,
         "round": 0,

@@ -59,7 +59,7 @@ def sort_sizes(total_bytes: int, slots: int, memory_mb: int) -> SortSizes:
 
 def partition_count(run_bytes: int, slots: int, sizes: SortSizes) -> int:
     """Partitions for runs of ``run_bytes`` in sum: a multiple of the runners, unless there is little to do."""
-    wanted = max(1, -(-run_bytes // sizes.partition_bytes))
+    wanted = max(1, round(run_bytes / sizes.partition_bytes))
     if wanted > slots:
         wanted = -(-wanted // slots) * slots
     return min(wanted, MAX_PARTITIONS)

@@ -154,6 +154,7 @@ class Attempt:
         done.consumed += answer.get("consumed", 0)
         done.count += answer.get("count", 0)
         done.add_failures(answer.get("failures", ()))
+        done.peak_mb = max(done.peak_mb, answer.get("peak_mb", 0))
 
     def _blame(self, runner: Runner, status: int, done: Progressed) -> None:
         """Charge the loss of a runner to the item it was at."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import socket
 import sys
 import time
@@ -103,7 +104,8 @@ class Channel:
                 stream.flush()
         self.flush()
         self._progress.set(self._slot, -1, 0.0)
-        wire.send(self._sock, Kind.DONE, head, body)
+        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        wire.send(self._sock, Kind.DONE, {**(head or {}), "peak_mb": peak_mb}, body)
 
     def pull(self, segment: int) -> memoryview:
         """Ask the supervisor for the next blocks of a segment."""

@@ -36,6 +36,8 @@ class Progressed:
     """What user code printed."""
     compute_s: float = 0.0
     lost_runners: int = 0
+    peak_mb: int = 0
+    """Most memory that a runner of the task has had, what it shares with others included."""
 
     def add_failures(self, failures: Iterable[dict[str, Any]]) -> None:
         """Count failures, and keep as many as are reported."""

@@ -55,6 +55,7 @@ class Report:
                 "count": done.count,
                 "failed": done.failed,
                 "lost_runners": done.lost_runners,
+                "peak_mb": done.peak_mb,
                 "outcome": outcome,
                 "failures": done.failures if outcome == "committed" else [],
             }

@@ -84,7 +84,17 @@ def _stage(report: StageReport) -> Document:
         "backups": sum(task["how"] == "backup" for task in tasks),
         "lost_runners": sum(task["lost_runners"] for task in tasks),
         "cold_starts": sum(worker["cold"] for worker in workers),
+        "requests": {
+            kind: sum(worker["requests"][kind] for worker in workers) for kind in ("get", "put", "list")
+        },
+        "peak_mb": max(map(_peak_mb, workers), default=0),
     }
+
+
+def _peak_mb(worker: Document) -> int:
+    """Most memory of a worker with one runner; an upper estimate, since the two share what they were forked from."""
+    runners = max((task.get("peak_mb", 0) for task in worker["tasks"]), default=0)
+    return int(worker["supervisor_peak_mb"]) + int(runners)
 
 
 def usage(plan: Document, stages: dict[str, StageReport]) -> cost.Usage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -26,7 +27,7 @@ def test_summaries_of_pieces_join_to_the_summary_of_the_whole(pieces: list[list[
 @given(records)
 def test_what_is_said_is_so(given_records: list[bytes]) -> None:
     told = summed_up(given_records).told()
-    pairs = list(zip(given_records, given_records[1:], strict=False))
+    pairs = list(pairwise(given_records))
     assert told["sorted"] == (given_records == sorted(given_records))
     assert told["records"] == len(given_records)
     assert told["size_bytes"] == sum(map(len, given_records))
