@@ -1,0 +1,1 @@
+"""Training of runtime models: PyTorch, evaluation, export. Never imported by `bellwren`."""

@@ -162,7 +162,7 @@ def _loss(
         part[rows, batch] for part in (table.known, table.essential_at, table.optional_at)
     )
     codes = stack.encode(table.vectors, settings.dropout)
-    context = stack.context(codes[rows[..., None], essential_at], codes[rows[..., None], optional_at], known)
+    context = stack.context(_pick(codes, essential_at), _pick(codes, optional_at), known)
     predicted = stack.predict(table.scale_out[rows, batch], context)
     noisy = runtimes + NOISE_S * torch.randn_like(runtimes)
     total = weights.sum(1).clamp_min(1.0)
@@ -171,6 +171,12 @@ def _loss(
     first = _weighted(squares, essential_at, weights[..., None].expand_as(essential_at))
     second = _weighted(squares, optional_at, weights[..., None] * known)
     return runtime + first + second
+
+
+def _pick(codes: Tensor, at: Tensor) -> Tensor:
+    """Codes [M, U, 4] of the vectors at [M, B, k]. Shape [M, B, k, 4]."""
+    flat = at.flatten(1)[..., None].expand(-1, -1, codes.shape[-1])
+    return codes.gather(1, flat).reshape(*at.shape, codes.shape[-1])
 
 
 def _weighted(squares: Tensor, at: Tensor, weights: Tensor) -> Tensor:

@@ -16,8 +16,10 @@ from bellwren.forecasting.features import Array
 from bellwren.forecasting.update import NORMAL, Calibration, Prior, condition
 from training.cells import Cells
 from training.ours import kernel
-from training.ours.fit import LEARNED_FROM, General, draw_contexts, targets, total_covariance
+from training.ours.fit import General, draw_contexts, targets, total_covariance
 
+CALIBRATED_ON = 360
+"""Cells at most: whole contexts, drawn by the seed."""
 MOST_RUNS = 6
 DRAWS = 4
 PRIOR_CONTEXTS = 5.0
@@ -38,7 +40,7 @@ class LeftOut:
 
 def leave_out(general: General, cells: Cells, seed: int = 0) -> list[LeftOut]:
     """Predictives of every context (of a drawn sample, if there are many cells), each from the others."""
-    sample = cells.only(draw_contexts(cells, LEARNED_FROM, seed))
+    sample = cells.only(draw_contexts(cells, CALIBRATED_ON, seed))
     if len(sample.keys) < 2:
         return []
     with torch.no_grad():

@@ -22,8 +22,8 @@ from training.ours import kernel
 from training.ours.layout import Layout, initial, lay_out, prior_slopes
 from training.ours.noise import NoiseTable, learn_noise, of_location
 
-INDUCING = 256
-LEARNED_FROM = 360
+INDUCING = 112
+LEARNED_FROM = 220
 """Cells that the parameters are learned from at most: whole contexts, drawn by the seed."""
 POSTERIOR_FROM = 6000
 """Cells that the posterior is conditioned on at most."""
