@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,7 +65,7 @@ class Idle:
         rule to decide.
         """
         began = time.monotonic()
-        until = began + max(_WAIT_S, _WAIT_MEDIANS * self._median_s())
+        until = began + max(_WAIT_S, _WAIT_MEDIANS * self._report.median_s())
         while not closing():
             if not free():
                 await asyncio.sleep(_BUSY_POLL_S)
@@ -134,6 +133,3 @@ class Idle:
 
     def _waits(self, others: set[int]) -> bool:
         return (self._claims.worker - min(others)) % self._workers < 2 * len(others)
-
-    def _median_s(self) -> float:
-        return statistics.median(self._report.durations_s) if self._report.durations_s else 0.0

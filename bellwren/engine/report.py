@@ -7,6 +7,7 @@ job's report.
 from __future__ import annotations
 
 import resource
+import statistics
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,6 +61,10 @@ class Report:
                 "failures": done.failures if outcome == "committed" else [],
             }
         )
+
+    def median_s(self) -> float:
+        """What a task took as a rule, in seconds of computing; 0 before the first has ended."""
+        return statistics.median(self.durations_s) if self.durations_s else 0.0
 
     def as_dict(self, requests: dict[str, int]) -> dict[str, Any]:
         """The document that is written."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from bellwren.engine.attempt import Work
 from bellwren.engine.claims import Claims
@@ -17,17 +18,29 @@ from bellwren.engine.stage import Stage
 
 SLOW_S = 0.5
 _LOOK_S = 0.1
-_LONGEST_S = 1.0
+_SHORTEST_S, _LONGEST_S = 0.2, 5.0
 
 
 class Sharing:
     """Watches the slots of one worker."""
 
-    def __init__(self, io: Pool, claims: Claims, stage: Stage, progress: Progress) -> None:
+    def __init__(
+        self,
+        io: Pool,
+        claims: Claims,
+        stage: Stage,
+        progress: Progress,
+        *,
+        workers: int,
+        pace_s: Callable[[], float],
+    ) -> None:
+        """``pace_s`` says what a task takes as a rule, 0 if nothing is known yet."""
         self._io = io
         self._claims = claims
         self._stage = stage
         self._progress = progress
+        self._workers = workers
+        self._pace_s = pace_s
         self._offered: set[tuple[int, int]] = set()
         self.running: dict[int, Work] = {}
         """What is at work, by slot."""
@@ -55,8 +68,10 @@ class Sharing:
                 continue
             board = await self._io.call(self._claims.board)
             if len(board.taken) < self._stage.tasks:
+                pause = look_again_s(
+                    self._stage.tasks - len(board.taken), self._workers, self._pace_s(), pause
+                )
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_S)
                 continue
             self.offering = True
             await self._offer_queue()
@@ -103,6 +118,12 @@ class Sharing:
             await self._io.call(self._claims.offer, work.task, work.start)
             # Whoever was waiting to put the next one in has its turn now.
             await asyncio.sleep(0)
+
+
+def look_again_s(unclaimed: int, workers: int, pace_s: float, last_s: float) -> float:
+    """How long until it is worth asking again whether everything is claimed: half of what that takes at this pace."""
+    expected = unclaimed / workers * pace_s / 2 if pace_s else 2 * last_s
+    return min(_LONGEST_S, max(_SHORTEST_S, expected))
 
 
 def splits(position: int, stops: list[int], count: int | None) -> list[int]:

@@ -138,7 +138,14 @@ class Supervisor:
         if self._stage.operation == "supersteps":
             await self._stay()
             return
-        self._sharing = Sharing(self._io, self._claims, self._stage, self._crew.progress)
+        self._sharing = Sharing(
+            self._io,
+            self._claims,
+            self._stage,
+            self._crew.progress,
+            workers=self._workers,
+            pace_s=self._report.median_s,
+        )
         self._course = Course(
             stage=self._stage,
             crew=self._crew,
