@@ -38,6 +38,8 @@ def launch(place: Path, known: State, port: int, owner_pid: int | None = None) -
     (place / "tmp").mkdir(parents=True)
     marker = secrets.token_hex(8)
     owner = [] if owner_pid is None else [str(owner_pid)]
+    if (place / LOG).exists():
+        (place / LOG).replace(place / f"{LOG}.1")  # why the last server ended may stand there
     with (place / LOG).open("wb") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "bellwren.local.server", str(place), *owner],
