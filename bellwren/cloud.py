@@ -109,12 +109,18 @@ class Cloud:
 
         Args:
             function: any callable.
-            items: any iterable, or an input such as ``bellwren.lines("s3://bucket/key")``.
+            items: any iterable, or an input such as ``bellwren.lines("s3://bucket/key")``, or a job: its results are
+                then read from storage by the workers, and do not pass through here. The job need not have ended;
+                items that failed in it (within its ``tolerate``) are failures here too, and if it fails, so does this.
             options: see ``bellwren.Options``.
 
         Raises:
             PayloadError: naming what cannot be shipped; nothing is uploaded then.
             SpecError: naming the options that are wrong.
+
+        >>> squares = cloud.map(lambda x: x * x, range(5))
+        >>> cloud.map(lambda x: x + 1, squares).result()
+        [1, 2, 5, 10, 17]
         """
         return self._run("map", {"map": function}, items, options)
 
@@ -322,7 +328,7 @@ class Cloud:
         self._states.start_execution(
             stateMachineArn=self.deployment.state_machine_arn, name=job_id, input=start
         )
-        return Job(self, job_id, name=checked.name, progress=progress)
+        return Job(self, job_id, name=checked.name, progress=progress, document=checked.to_dict())
 
 
 def _refuse_within_a_worker() -> None:

@@ -49,10 +49,19 @@ class Job:
     ('SUCCEEDED', True, [], None)
     """
 
-    def __init__(self, cloud: Cloud, job_id: str, *, name: str = "", progress: bool = True) -> None:
+    def __init__(
+        self,
+        cloud: Cloud,
+        job_id: str,
+        *,
+        name: str = "",
+        progress: bool = True,
+        document: dict[str, Any] | None = None,
+    ) -> None:
         """Attach to a job; ``cloud.job(id)`` checks that there is one."""
+        self._document = document
         self._cloud = cloud
-        self._store = cloud.jobs_store
+        self._store = self.jobs_store = cloud.jobs_store
         self._progress = progress
         self._following = Following(cloud, job_id, name)
         self.id = job_id
@@ -254,6 +263,12 @@ class Job:
                 return
             pause = _FIRST_POLL_S if came else min(pause * 1.2, _LAST_POLL_S)
             time.sleep(pause)
+
+    def spec(self) -> dict[str, Any] | None:
+        """The job document, complete, as the job keeps it; None while the job has not begun."""
+        if self._document is None:
+            self._document = self._store.find_json(layout.spec(self.id))
+        return self._document
 
     def _way_back(self) -> str:
         """How to go on with a job that goes on."""

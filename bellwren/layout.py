@@ -83,6 +83,11 @@ def part(task: int, suffix: str) -> str:
     return f"{PART}{task:06d}.{suffix}"
 
 
+def parts(job_id: str) -> str:
+    """How many results each part of the result holds."""
+    return job(job_id) + "parts.json"
+
+
 def errors(job_id: str) -> str:
     """Prefix of the failed items."""
     return job(job_id) + "errors/"

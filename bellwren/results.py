@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 from bellwren import framing, layout
@@ -60,10 +61,19 @@ class Results:
 
     def firsts(self) -> Sequence[int] | None:
         """Index of the first result of each part; None where that is known only by reading the parts before it."""
-        if self.stage is None or self.stage.input["kind"] != "items" or self._is_builtin:
+        if self.stage is None:
+            return None
+        counts = self._jobs.find_json(layout.parts(self._job_id))
+        if counts is not None:  # the job has ended
+            return list(accumulate(counts["counts"], initial=0))
+        if self.stage.input["kind"] not in ("items", "results") or self._is_builtin:
             return None  # a built-in algorithm may give any number of results for an item
         table = self._jobs.get_json(layout.tasks(self._job_id, self.stage.name))
-        return [task[0] for task in table["items"]]
+        return (
+            [first for first, *_ in table["items"]]
+            if "items" in table
+            else [row[1] for row in table["parts"]]
+        )
 
     def exception_of(self, failure: TaskFailure) -> BaseException | None:
         """The user's own exception of a failed item, if it is among the results and can be rebuilt."""

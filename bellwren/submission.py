@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import re
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -12,7 +14,9 @@ from bellwren import layout, spec
 from bellwren.deployment import Deployment
 from bellwren.errors import VersionMismatch
 from bellwren.inputs.spec import InputSpec
+from bellwren.job import Job
 from bellwren.options import Options
+from bellwren.payload.envelope import header, header_bytes
 from bellwren.payload.items import Items, write_items
 from bellwren.payload.pack import Payload, pack, python_minor
 from bellwren.payload.pickler import Needs
@@ -64,8 +68,12 @@ def make_document(
     uploads: Uploads = {}
     with ExitStack() as stack:
         needs = _add_items(document, items, uploads, stack)
+        # Results of an earlier job may be of classes that its function brought along.
+        modules = own_modules(items) if isinstance(items, Job) else ()
         payloads = {
-            role: pack(function, needs=needs) for role, function in functions.items() if function is not None
+            role: pack(function, needs=needs, modules=modules)
+            for role, function in functions.items()
+            if function is not None
         }
         if payloads:
             document["payload"] = {role: _reference(one) for role, one in payloads.items()}
@@ -97,6 +105,9 @@ def _add_items(document: dict[str, Any], items: Any, uploads: Uploads, stack: Ex
     if isinstance(items, InputSpec):
         document["input"] = items.to_dict()
         return None
+    if isinstance(items, Job):
+        document["input"] = {"job": items.id}
+        return None
     written = stack.enter_context(write_items(items))
     sha256 = _sha256(written)
     key = layout.code(sha256)
@@ -111,6 +122,32 @@ def _add_items(document: dict[str, Any], items: Any, uploads: Uploads, stack: Ex
         "count": written.count,
     }
     return written.needs
+
+
+def own_modules(job: Job) -> tuple[str, ...]:
+    """Modules of the user's own that a job's functions brought along, as far as they are importable here."""
+    found = job.spec()
+    references = (found or {}).get("payload", {}).values()
+    names = {name for one in references for name in _modules_of(job.jobs_store, one["key"])}
+    return tuple(sorted(name for name in names if _is_importable(name)))
+
+
+def _modules_of(jobs: Store, key: str) -> list[str]:
+    """Names of the modules in a stored payload, of which only the header is read."""
+    head = jobs.get_range(key, 0, _PIECE_BYTES)
+    size = header_bytes(head)
+    if size > len(head):
+        head = jobs.get_range(key, 0, size)
+    return [module["name"] for module in header(head)[0]["modules"]]
+
+
+def _is_importable(name: str) -> bool:
+    if name in sys.modules:
+        return True
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _reference(payload: Payload) -> dict[str, str]:

@@ -83,9 +83,21 @@ def _preparing() -> dict[str, State]:
         },
         "Prepared": asl.choice(
             "$.job.action",
-            {"RUN": "Forecast", "REJECTED": "Rejected", "DUPLICATE": "Duplicate"},
+            {
+                "RUN": "Forecast",
+                "WAIT": "WaitForInput",
+                "REJECTED": "Rejected",
+                "DUPLICATE": "Duplicate",
+                "FAIL": "Finish",
+            },
             default="UnexpectedAnswer",
         ),
+        "WaitForInput": {
+            "Type": "Wait",
+            "Comment": "The input is the result of a job that runs; Prepare looks again, ever less often",
+            "SecondsPath": "$.job.wait_s",
+            "Next": "Prepare",
+        },
         "Rejected": {
             "Type": "Fail",
             "Error": "Bellwren.Rejected",

@@ -223,6 +223,8 @@ def _final_status(ending: Ending, found: Document | None, jobs: Store) -> Docume
     if ending.outcome == "SUCCEEDED" and ending.spec:
         document["results_uri"] = stages.results_uri(ending.job_id, ending.spec, jobs.bucket)
         document["parts"] = last[0].tasks if last else 0
+        counts = [entry["count"] for _, entry in sorted(last[0].committed.items())] if last else []
+        jobs.put_json(layout.parts(ending.job_id), {"counts": counts})
         document["format"] = ending.spec["output"]["format"]
     return document
 

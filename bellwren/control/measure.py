@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from bellwren import layout
+from bellwren.control.earlier import measure_results
 from bellwren.deployment import Deployment
 from bellwren.errors import Fault, SpecError
 from bellwren.framing import FrameWriter, Index, Kind
@@ -37,6 +38,8 @@ def measure(document: JobSpec, job_id: str, jobs: Store, deployment: Deployment)
         profile |= _inline_items(parts if isinstance(parts, list) else [None] * (parts or 0), job_id, jobs)
     elif document.items is not None:
         profile |= _inline_items(document.items, job_id, jobs)
+    elif document.input is not None and document.input.job is not None:
+        profile |= measure_results(document, jobs)
     else:
         from bellwren.control.records import measure_records  # noqa: PLC0415  jobs over items need none of it
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bellwren import layout, spec
-from bellwren.control import measure, resume, status
+from bellwren.control import earlier, measure, resume, status
 from bellwren.deployment import Deployment
 from bellwren.errors import Fault, InputError, SpecError
 from bellwren.spec import identity
@@ -83,18 +83,34 @@ def prepare(event: dict[str, Any], execution: str, name: str, deployment: Deploy
     _point_to(jobs, request, deployment)
     try:
         document = _document(request, deployment)
+        if pause_s := earlier.wait_s(document, request.job_id, jobs):
+            _begin(request.job_id, document, jobs, waits_for=document.input.job if document.input else None)
+            return {**answer, "action": "WAIT", "wait_s": pause_s}
         profile = measure.measure(document, request.job_id, jobs, deployment)
     except SpecError as error:
         _reject(jobs, request, error)
         return {**answer, "action": "REJECTED"}
-    jobs.put(layout.spec(request.job_id), as_json(document.to_dict()))
+    except earlier.InputFailed as error:
+        _begin(request.job_id, document, jobs)
+        jobs.put_json(layout.fatal(request.job_id), {"type": type(error).__name__, "message": str(error)})
+        return {**answer, "action": "FAIL"}
     jobs.put_json(layout.profile(request.job_id), profile)
-    first = status.initial(
-        request.job_id, kind=document.kind, algorithm=document.algorithm, name=document.name
-    )
-    # Created, not put: a retry of this state must not set a running job back.
-    jobs.create(layout.status(request.job_id), as_json(first))
+    _begin(request.job_id, document, jobs)
     return {**answer, "action": "RUN", "kind": document.kind, "algorithm": document.algorithm}
+
+
+def _begin(job_id: str, document: spec.JobSpec, jobs: Store, *, waits_for: str | None = None) -> None:
+    """Write the job's document and its first status; ``waits_for`` is the job whose results it needs."""
+    jobs.put(layout.spec(job_id), as_json(document.to_dict()))
+    first = status.initial(job_id, kind=document.kind, algorithm=document.algorithm, name=document.name)
+    if waits_for is not None:
+        first["waits_for"] = waits_for
+    # Created, not put: a retry of this state must not set a running job back.
+    if not jobs.create(layout.status(job_id), as_json(first)) and waits_for is None:
+        found = status.read(jobs, job_id)
+        if found is not None and found.get("waits_for"):
+            # The time of waiting is not the job's own.
+            status.update(jobs, job_id, {"waits_for": None, "started_at": first["started_at"]})
 
 
 def _claim(jobs: Store, job_id: str, execution: str) -> bool:

@@ -53,7 +53,7 @@ def read_stage(jobs: Store, job_id: str, stage: Stage) -> StageReport:
     report = StageReport(
         stage.name,
         stage.tasks,
-        counts_within_tasks=stage.input["kind"] != "items" and stage.operation != "supersteps",
+        counts_within_tasks=stage.input["kind"] not in ("items", "results") and stage.operation != "supersteps",
     )
     keys = [entry.key for entry in jobs.list(layout.worker_reports(job_id, stage.name))]
     report.workers = sorted(_read_all(jobs, keys), key=lambda one: float(one["started_at"]))

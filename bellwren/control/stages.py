@@ -106,6 +106,10 @@ def _cut(profile: Document, workers: int, memory_mb: int) -> tuple[Document, Doc
         tasks = item_tasks(Index.from_dict(profile["index"]), workers)
         source = {"kind": "items", "codec": profile["codec"], "key": profile["items_key"]}
         return source, {"items": tasks}, len(tasks)
+    if "results" in profile:
+        # A task is a part of the earlier job's result.
+        parts = profile["parts"]
+        return {"kind": "results", **profile["results"]}, {"parts": parts}, len(parts)
     from bellwren.control.records import cut_records  # noqa: PLC0415  jobs over items need none of it
 
     return cut_records(profile, workers, memory_mb)

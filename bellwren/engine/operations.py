@@ -16,6 +16,7 @@ from bellwren.algorithms.functions import Functions
 from bellwren.engine import shuffle
 from bellwren.engine.calls import Caller
 from bellwren.engine.channel import Channel, Paused
+from bellwren.engine.failed import FailedItem
 from bellwren.engine.stage import Stage
 from bellwren.errors import TaskFailure
 from bellwren.framing import Frame, Kind, read_span
@@ -74,6 +75,10 @@ class Task:
         if self.head["kind"] == "items":
             frames = read_span(self.body, self.head["count"], skip=self.head["leave"], name="the job's items")
             return (_reader(frame, self.head["codec"]) for frame in frames)
+        if self.head["kind"] == "results":
+            from bellwren.engine import earlier  # noqa: PLC0415  few jobs read another's results
+
+            return earlier.read(self.stage.input, self.head, self.body)
         from bellwren.engine import records  # noqa: PLC0415  the parsers, which jobs over items do not need
 
         return (
@@ -85,6 +90,8 @@ class Task:
         index = self.first + position
         if verdict := self.skip.get(position):
             return failure_frame(TaskFailure(index=index, **verdict))
+        if isinstance(read, FailedItem):
+            return read.frame(index)
         return self.caller.call(function, read, index=index)
 
 

@@ -41,6 +41,10 @@ async def open_source(io: Pool, job_id: str, stage: Stage) -> Source:
     table = await io.jobs_json(layout.tasks(job_id, stage.name))
     if stage.input["kind"] == "items":
         return ItemSource(io, stage, table)
+    if stage.input["kind"] == "results":
+        from bellwren.engine.earlier import ResultSource  # noqa: PLC0415  few jobs read another's results
+
+        return ResultSource(io, stage, table)
     from bellwren.engine.records import RecordSource  # noqa: PLC0415  most jobs over items need no parsers
 
     return RecordSource(io, stage, table)

@@ -84,6 +84,14 @@ def seal(
     return b"".join([MAGIC, _LENGTH.pack(len(encoded)), encoded, *parts])
 
 
+def header_bytes(data: bytes | memoryview) -> int:
+    """Bytes up to the end of the header of a payload, from its first sixteen. PayloadError if it is none."""
+    start = len(MAGIC) + _LENGTH.size
+    if bytes(data[: len(MAGIC)]) != MAGIC or len(data) < start:
+        raise PayloadError(f"{bytes(data[:8])!r}... is no payload of this version ({MAGIC!r})")
+    return start + int(_LENGTH.unpack(data[len(MAGIC) : start])[0])
+
+
 def header(data: bytes | memoryview) -> tuple[dict[str, Any], memoryview]:
     """The header and the parts of a payload. PayloadError if it is none."""
     view = memoryview(data)

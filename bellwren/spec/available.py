@@ -5,5 +5,5 @@ from __future__ import annotations
 AVAILABLE_KINDS = frozenset({"map", "map_reduce", "sort", "bsp"})
 """Kinds of job that the engine has."""
 
-AVAILABLE_INPUTS = frozenset({"lines", "csv", "parquet", "objects", "blocks"})
+AVAILABLE_INPUTS = frozenset({"lines", "csv", "parquet", "objects", "blocks", "job"})
 """Formats of ``input`` that the engine reads."""

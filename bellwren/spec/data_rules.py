@@ -20,6 +20,9 @@ PARTS_OF_KIND = {"bsp": "partitions", "parameter_server": "shards"}
 """Kinds whose data is held in parts, and the field that gives the parts."""
 
 _KINDS_WITH_ROWS = ("map", "map_reduce", "sort")
+KINDS_OVER_A_JOB = ("map", "map_reduce")
+"""Kinds that read the results of an earlier job."""
+
 _DATA = ("input", "items", "items_payload")
 _PART = re.compile(r"part-\d+\.")
 
@@ -90,6 +93,9 @@ def input_is_available(draft: Draft) -> Iterator[Fault]:
     if format_ is not None and format_ not in draft.available_inputs:
         able = listed(source for source in SOURCES if source in draft.available_inputs)
         yield Fault(path(("input", format_)), "a source", f"{able}; this version cannot read `{format_}` yet")
+    if format_ == "job" and draft.kind is not None and draft.kind not in KINDS_OVER_A_JOB:
+        kinds = listed(f'"{kind}"' for kind in KINDS_OVER_A_JOB)
+        yield Fault("input.job", f"a source, in a job of kind {draft.kind}", f"only in kind {kinds}")
     if draft.builtin is None:
         return
     wanted = [known for known in draft.builtin.inputs if known != "items"]

@@ -95,6 +95,12 @@ class Interpreter:
             raise Uncaught("Error and Cause of a Fail state must be text")
         raise StatesError(error, cause)
 
+    def _wait(self, definition: Json, state: Json, context: Json) -> tuple[Json, str]:
+        seconds = at(definition["SecondsPath"], state, context)
+        if isinstance(seconds, bool) or not isinstance(seconds, int) or seconds < 0:
+            raise Uncaught(f"SecondsPath leads to {seconds!r}, which is no whole number of seconds")
+        return state, definition["Next"]
+
     def _choice(self, definition: Json, state: Json, context: Json) -> tuple[Json, str]:
         for rule in definition["Choices"]:
             found = at(rule["Variable"], state, context)

@@ -265,6 +265,25 @@ def test_a_second_start_of_a_job_ends_well_and_does_nothing():
     assert [name for name, _ in functions.calls] == [PREPARE]
 
 
+def test_a_job_whose_input_is_a_running_job_asks_again_and_then_runs():
+    waits = [{**RUN, "action": "WAIT", "wait_s": seconds} for seconds in (1, 2, 5)]
+    execution, functions = run({"spec": {"input": {"job": "j0"}}}, **{PREPARE: [*waits, RUN]})
+    assert execution.status == "SUCCEEDED"
+    assert [name for name in execution.entered if name in ("Prepare", "WaitForInput")] == [
+        *["Prepare", "WaitForInput"] * 3,
+        "Prepare",
+    ]
+    first, *others = functions.payloads(PREPARE)
+    assert others == [first] * 3
+
+
+def test_a_job_whose_input_failed_goes_to_finish_which_says_so():
+    failed = {**RUN, "action": "FAIL"}
+    execution, functions = run(**{PREPARE: [failed], FINISH: [{"status": "FAILED"}]})
+    assert (execution.status, execution.error) == ("FAILED", "Bellwren.JobFailed")
+    assert [name for name, _ in functions.calls] == [PREPARE, FINISH]
+
+
 @pytest.mark.parametrize("input_", [{"spec": {}}, [1, 2], "a text", 7, None])
 def test_a_prepare_that_cannot_run_ends_in_finish_with_its_error_whatever_the_input(input_):
     functions = Functions(**{**GOOD, PREPARE: [LOST], FINISH: [{"status": "FAILED"}]})
