@@ -142,9 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epochs=asked.epochs,
     )
     try:
-        unknown = set(options.models) - set(MODELS)
-        if unknown:
-            raise ValueError(f"no model named {', '.join(sorted(unknown))}; there are {', '.join(MODELS)}")
+        _check_models(options.models)
         imported, runs = read(
             asked.records, asked.mapping, asked.algorithms.split(",") if asked.algorithms else ()
         )
@@ -168,6 +166,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for path in tables.draw(results, asked.plot):
             print(f"drawn: {path}")
     return 0
+
+
+def _check_models(names: Sequence[str]) -> None:
+    unknown = sorted(set(names) - set(MODELS))
+    if unknown:
+        raise ValueError(f"no model named {', '.join(unknown)}; there are {', '.join(MODELS)}")
 
 
 def _parser() -> argparse.ArgumentParser:

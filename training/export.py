@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +12,12 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
-import onnx
 import torch
 from torch import Tensor, nn
 
 from bellwren.forecasting.card import Card, ModelError, digest
 from bellwren.forecasting.encoders import Encoder
-from bellwren.forecasting.features import Array
+from bellwren.forecasting.features import Array, Choices
 from bellwren.forecasting.model import INPUTS, OUTPUTS, RuntimeModel
 from bellwren.forecasting.update import Calibration, Prior
 
@@ -92,13 +92,13 @@ def to_onnx(trained: Exportable) -> bytes:
     """One self-contained file with dynamic numbers of candidates and records."""
     graph = trained.graph.eval()
     properties, known, candidates, records = sample(trained, 5, 3)
-    buffer = io.BytesIO()
+    buffer = io.BytesIO()  # the tracing exporter writes to a file object as well as to a path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
             graph,
             (properties, known, candidates, records),
-            buffer,
+            buffer,  # type: ignore[arg-type]
             input_names=list(INPUTS),
             output_names=list(OUTPUTS),
             dynamic_axes={"candidates": {0: "candidates"}, "records": {0: "records"}},
@@ -120,8 +120,6 @@ def sample(trained: Exportable, candidates: int, records: int, seed: int = 0) ->
     def rows(count: int) -> Array:
         low, high = np.log(schema.workers_low / 1.5), np.log(schema.workers_high * 1.5)
         workers = np.exp(rng.uniform(low, high, size=count)).round().clip(1)
-        from bellwren.forecasting.features import Choices  # noqa: PLC0415
-
         memory = rng.choice([512.0, 1769.0, 4000.0, 10240.0], size=count)
         return trained.encoder.rows({}, Choices(workers, memory, memory / 1769.0))
 
@@ -174,6 +172,4 @@ def _installed(name: str) -> bool:
 
 
 def _json(card: Card) -> str:
-    import json  # noqa: PLC0415
-
     return json.dumps(card.as_dict(), allow_nan=False)

@@ -48,7 +48,7 @@ class RuntimeModel:
         options.log_severity_level = 3
         try:
             self._session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # noqa: BLE001  onnxruntime raises classes of its own, all of them a bad file here
+        except Exception as error:
             raise ModelError(f"model {card.version} of {card.algorithm} cannot be loaded: {error}") from error
         names = tuple(value.name for value in self._session.get_inputs())
         if set(names) - set(INPUTS) or not {"candidates", "records"} <= set(names):
@@ -73,7 +73,7 @@ class RuntimeModel:
     ) -> Outlook:
         """Forecast all candidates of one context in one call, after runs of it that were not in training.
 
-        Raises ValueError for a scale-out that is not above 0, `ModelError` if the model answers with what is not finite.
+        Raises `ModelError` if the model answers with what is not finite.
         """
         runtimes = np.array([run.runtime_s for run in runs], dtype=np.float64)
         try:
@@ -120,7 +120,7 @@ class RuntimeModel:
         for runs in (Choices.grid([]), choices):
             try:
                 prior = self.prior({}, choices, runs)
-            except Exception as error:  # noqa: BLE001  whatever it is, the file does not do what its card says
+            except Exception as error:
                 raise ModelError(
                     f"model {self.card.version} of {self.card.algorithm} fails a trial: {error}"
                 ) from error

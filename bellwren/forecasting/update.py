@@ -105,7 +105,7 @@ def condition(prior: Prior, runtimes_s: Array) -> tuple[Array, Array]:
 
 
 def predict(prior: Prior, runtimes_s: Array, calibration: Calibration) -> Prediction:
-    """Quantiles of the next run's time for each candidate, after these runs. Raises ValueError for what is not finite."""
+    """Quantiles of the next run's time for each candidate, after these runs. Raises ValueError if not finite."""
     mean, variance = condition(prior, runtimes_s)
     deviation = np.sqrt(variance + prior.noise)
     low, high = calibration.at(runtimes_s.size)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from bellwren.forecasting.features import Choices
+from bellwren.forecasting.features import Array, Choices
 from bellwren.forecasting.update import Prediction, lognormal
 from bellwren.records.execution import Execution, Kind, Value
 from training import families
@@ -32,7 +32,7 @@ class BellamyGeneral(families.General):
     seed: int
     epochs: int
 
-    def adapt(self, runs: Sequence[Execution]) -> BellamyAdapted:
+    def adapt(self, runs: Sequence[Execution]) -> families.Adapted:
         """Fine-tune to one context. Raises ValueError for the local variant without runs."""
         return _adapt_many([families.Adaptation(self, tuple(runs))])[0]
 
@@ -53,14 +53,15 @@ class BellamyAdapted(families.Adapted):
 
 def run_network(
     general: BellamyGeneral, tuned: Tuned, properties: Mapping[str, Value], choices: Choices
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+) -> Array:
     """Seconds for candidates of one context. Shape [B]."""
     encoded = encode_choices(general.algorithm, properties, general.kinds, choices)
     models = tuned.stack.models
     inputs, _, _ = stack_inputs([encoded] * models, [tuned.scaling] * models)
     with torch.no_grad():
         seconds = tuned.stack(inputs)[tuned.at].double().numpy()
-    return np.maximum(np.nan_to_num(seconds, nan=LEAST_S, posinf=1e9), LEAST_S)
+    positive: Array = np.maximum(np.nan_to_num(seconds, nan=LEAST_S, posinf=1e9), LEAST_S)
+    return positive
 
 
 def _adapt_many(adaptations: Sequence[families.Adaptation]) -> list[families.Adapted]:

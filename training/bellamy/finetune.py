@@ -121,7 +121,7 @@ def _train(stack: Stack, data: tuple[Tensor, Tensor, Tensor, Tensor], opens: Ten
         if bool(stopped.all()):
             break
         loss = (functional.smooth_l1_loss(predicted, runtimes, reduction="none") * weights).sum(1) / total
-        loss.sum().backward()
+        loss.sum().backward()  # type: ignore[no-untyped-call]
         rate = torch.where(stopped, 0.0, rate_at(epoch))
         late = torch.where(epoch >= opens, rate, torch.zeros_like(rate))
         adam.step([late if name.split("_")[0] in _F else rate for name in names])

@@ -63,6 +63,19 @@ class Table:
     """Shape [M, B, 3]."""
 
 
+@dataclass(frozen=True)
+class Data:
+    """What a stack is trained and checked on."""
+
+    table: Table
+    runtimes: Tensor
+    """Shape [M, B]."""
+    weights: Tensor
+    """1 for runs, 0 for padding. Shape [M, B]."""
+    check: tuple[Inputs, Tensor, Tensor]
+    """Inputs, runtimes and weights of the runs held out."""
+
+
 def tabulate(inputs: Inputs) -> Table:
     """Find the distinct property vectors of each model's runs."""
     tables, places = [], []
@@ -71,9 +84,9 @@ def tabulate(inputs: Inputs) -> Table:
         distinct, at = np.unique(both.reshape(-1, both.shape[-1]), axis=0, return_inverse=True)
         tables.append(distinct)
         places.append(at.reshape(both.shape[:2]))
-    at = torch.from_numpy(np.stack(places).astype(np.int64))
+    where = torch.from_numpy(np.stack(places).astype(np.int64))
     vectors = pad(tables, max(len(table) for table in tables))
-    return Table(inputs.scale_out, vectors, at[..., :5], at[..., 5:], inputs.known)
+    return Table(inputs.scale_out, vectors, where[..., :5], where[..., 5:], inputs.known)
 
 
 @dataclass(frozen=True)
@@ -99,7 +112,7 @@ def pretrain(sets: Sequence[Sequence[Execution]], settings: Pretraining, seed: i
     train, runtimes, weights = stack_inputs(_repeat(fitted, copies), _repeat(scalings, copies))
     check = stack_inputs(_repeat(checked, copies), _repeat(scalings, copies))
     rates = torch.tensor([rate for _ in sets for rate in settings.rates])
-    best = _train(stack, (train, runtimes, weights), check, rates, settings, generator)
+    best = _train(stack, Data(tabulate(train), runtimes, weights, check), rates, settings, generator)
     out = []
     for at in range(len(sets)):
         losses = best.loss[at * copies : (at + 1) * copies]
@@ -125,29 +138,23 @@ def _hold_out(runs: Sequence[Execution], share: float, seed: int) -> tuple[list[
 
 
 def _train(
-    stack: Stack,
-    train: tuple[Inputs, Tensor, Tensor],
-    check: tuple[Inputs, Tensor, Tensor],
-    rates: Tensor,
-    settings: Pretraining,
-    generator: torch.Generator,
+    stack: Stack, data: Data, rates: Tensor, settings: Pretraining, generator: torch.Generator
 ) -> Best:
-    table, data = tabulate(train[0]), train[1:]
     parameters = list(stack.parameters())
     adam, best = StackedAdam(parameters, settings.decay), Best(stack, stack.models)
-    length = data[0].shape[1]
+    length = data.runtimes.shape[1]
     for epoch in range(settings.epochs):
         order = torch.rand((stack.models, length), generator=generator).argsort(dim=1)
         for start in range(0, length, BATCH):
             batch = order[:, start : start + BATCH]
-            loss = _loss(stack, table, batch, data, settings)
-            loss.sum().backward()
+            loss = _loss(stack, data, batch, settings)
+            loss.sum().backward()  # type: ignore[no-untyped-call]
             for parameter in parameters:
                 assert parameter.grad is not None
                 parameter.grad.nan_to_num_(0.0, 0.0, 0.0)
             adam.step([rates] * len(parameters))
         if epoch % _CHECK_EVERY == _CHECK_EVERY - 1 or epoch == settings.epochs - 1:
-            best.offer(_mean_absolute(stack, check))
+            best.offer(_mean_absolute(stack, data.check))
     best.restore()
     return best
 
@@ -157,7 +164,8 @@ def _loss(
 ) -> Tensor:
     """Of each model, on one batch of its runs. Shape [M]."""
     rows = torch.arange(batch.shape[0])[:, None]
-    runtimes, weights = (part[rows, batch] for part in data)
+    table = data.table
+    runtimes, weights = data.runtimes[rows, batch], data.weights[rows, batch]
     known, essential_at, optional_at = (
         part[rows, batch] for part in (table.known, table.essential_at, table.optional_at)
     )
@@ -170,7 +178,8 @@ def _loss(
     squares = ((stack.decode(codes, settings.dropout) - table.vectors) ** 2).mean(-1)
     first = _weighted(squares, essential_at, weights[..., None].expand_as(essential_at))
     second = _weighted(squares, optional_at, weights[..., None] * known)
-    return runtime + first + second
+    total_loss: Tensor = runtime + first + second
+    return total_loss
 
 
 def _pick(codes: Tensor, at: Tensor) -> Tensor:
@@ -189,7 +198,8 @@ def _mean_absolute(stack: Stack, check: tuple[Inputs, Tensor, Tensor]) -> Tensor
     inputs, runtimes, weights = check
     with torch.no_grad():
         error = ((stack(inputs) - runtimes).abs() * weights).sum(1) / weights.sum(1).clamp_min(1.0)
-    return error.nan_to_num(torch.inf)
+    finite: Tensor = error.nan_to_num(torch.inf)
+    return finite
 
 
 def _deviation(stack: Stack, check: tuple[Inputs, Tensor, Tensor], place: int) -> float:

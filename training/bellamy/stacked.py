@@ -33,7 +33,7 @@ class StackedAdam:
                 self.first[at].lerp_(gradient, 0.1)
                 self.second[at].lerp_(gradient * gradient, 0.001)
                 update = (self.first[at] / unbias_first) / ((self.second[at] / unbias_second).sqrt() + 1e-8)
-                parameter -= rate[:, None, None] * update
+                parameter.sub_(rate[:, None, None] * update)
                 parameter.grad = None
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from bellwren.forecasting.features import Array
 from bellwren.forecasting.update import NORMAL, Calibration, Prior, condition
@@ -24,6 +25,9 @@ MOST_RUNS = 6
 DRAWS = 4
 PRIOR_CONTEXTS = 5.0
 """So many contexts' worth of Gaussian quantiles are mixed in: with few contexts the empirical tail is a guess."""
+
+
+Places = NDArray[np.int_]
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def _scores(context: LeftOut, runs: int, rng: np.random.Generator) -> Array:
     return np.concatenate(scores)
 
 
-def _prior(context: LeftOut, hidden: Array, shown: Array) -> Prior:
+def _prior(context: LeftOut, hidden: Places, shown: Places) -> Prior:
     return Prior(
         mean=context.mean[hidden],
         variance=np.diag(context.covariance)[hidden],

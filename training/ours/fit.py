@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import minimize  # type: ignore[import-untyped]
 from torch import Tensor
 
 from bellwren.forecasting.features import Array, Schema
@@ -184,10 +184,7 @@ def _renumber(context_of: NDArray[np.int64], contexts: list[int]) -> Tensor:
 
 def _inducing(cells: Cells, p: kernel.Parameters, layout: Layout, most: int) -> tuple[list[int], list[int]]:
     """Cells that stand for all (every one, if there are few), and the contexts they belong to."""
-    if len(cells) <= most:
-        chosen = list(range(len(cells)))
-    else:
-        chosen = _pivots(cells, p, layout, most)
+    chosen = list(range(len(cells))) if len(cells) <= most else _pivots(cells, p, layout, most)
     return chosen, sorted({int(context) for context in cells.context_of[chosen]})
 
 

@@ -29,7 +29,8 @@ class NoiseTable:
     def at(self, workers: Array) -> Array:
         """Variance at scale-outs seen in training: their own pooled value. Shape [len(workers)]."""
         nearest = np.abs(np.log(workers)[:, None] - self.log_workers[None, :]).argmin(axis=1)
-        return np.exp(self.log_variance[nearest])
+        variance: Array = np.exp(self.log_variance[nearest])
+        return variance
 
 
 def learn_noise(cells: Cells) -> NoiseTable:

@@ -1,0 +1,127 @@
+"""From an execution record to a label that may be trained on, or the reason why it may not.
+
+A record is never coerced. What is damaged goes to quarantine; what is sound but says nothing of an undisturbed run
+(failed, cancelled, contended) is set aside.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from bellwren.records.execution import BYTES, ITEMS, MEMORY_MB, SLOTS, TASKS, Execution, Kind, Value
+
+MB_PER_VCPU = 1769.0
+READS = (1,)
+"""Schema versions that are read."""
+LOST_SHARE = 0.0
+"""A run that lost runners had parts of its work done twice: its time is not that of the work."""
+
+
+class BadRecord(ValueError):
+    """The record is damaged; it belongs into quarantine."""
+
+
+class NotALabel(ValueError):
+    """The record is sound, and no label: the run failed, was cancelled or disturbed."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """A run, and whether cold starts are in its time."""
+
+    execution: Execution
+    cold: bool
+
+
+def parse(content: bytes, source: str) -> Label:
+    """Read one record. Raises `BadRecord` (what is wrong) or `NotALabel` (why it does not count)."""
+    try:
+        document = json.loads(content, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"{source}: not JSON: {error}"[:300]) from error
+    if not isinstance(document, dict):
+        raise BadRecord(f"{source}: a record is an object, found {type(document).__name__}")
+    return label(document, source)
+
+
+def label(document: Mapping[str, Any], source: str) -> Label:
+    """Take what the models need from a record's document. Raises as `parse` does."""
+    schema = document.get("schema")
+    if schema not in READS:
+        raise BadRecord(f"{source}: schema is {schema!r}; this version reads {', '.join(map(str, READS))}")
+    algorithm = document.get("algorithm")
+    if not isinstance(algorithm, str) or not algorithm:
+        raise BadRecord(f"{source}: algorithm is {algorithm!r}; it must be a text")
+    workers, runtime_s = _number(document, "workers", source), _number(document, "runtime_s", source)
+    outcome = document.get("outcome")
+    if outcome != "SUCCEEDED" or document.get("label") is False:
+        raise NotALabel(f"{source}: the outcome is {outcome!r} and not a clean success")
+    if document.get("contended") or (document.get("lost_runners") or 0) > LOST_SHARE:
+        raise NotALabel(f"{source}: the run was disturbed (contended, or runners were lost)")
+    properties, kinds = properties_of(document, source)
+    try:
+        execution = Execution(algorithm, workers, runtime_s, properties, kinds, source)
+    except ValueError as error:
+        raise BadRecord(str(error)) from error
+    return Label(execution, bool(document.get("cold_starts")))
+
+
+def properties_of(document: Mapping[str, Any], source: str) -> tuple[dict[str, Value], dict[str, Kind]]:
+    """What is known of a run before it runs: the same from a record and from a job about to be forecast.
+
+    Args:
+        document: `bytes`, `items`, `tasks` (a number, or one for each stage), `params`, `context`; for a run that is
+            over `memory_mb` too.
+        source: How messages call it.
+    """
+    properties: dict[str, Value] = {}
+    kinds: dict[str, Kind] = {}
+    for name, own in ((BYTES, "bytes"), (ITEMS, "items"), (MEMORY_MB, "memory_mb"), (SLOTS, "slots")):
+        if document.get(own) is not None:
+            properties[name] = _number(document, own, source, least=0.0)
+    if MEMORY_MB in properties and SLOTS not in properties and document.get("kind"):
+        properties[SLOTS] = float(properties[MEMORY_MB]) / MB_PER_VCPU
+    tasks = document.get("tasks")
+    if isinstance(tasks, Mapping) and tasks:
+        tasks = max(value for value in tasks.values() if isinstance(value, int))
+    if isinstance(tasks, (int, float)) and tasks > 0:
+        properties[TASKS] = float(tasks)
+    for group, kind in (("params", "parameter"), ("context", "characteristic")):
+        for name, value in (document.get(group) or {}).items():
+            flat = _flat(value)
+            if flat is not None:
+                properties[f"{group}.{name}"] = flat
+                kinds[f"{group}.{name}"] = "parameter" if kind == "parameter" else "characteristic"
+    return properties, kinds
+
+
+def _flat(value: Any) -> Value | None:
+    """A number or a text as it is, anything with parts by its text; nothing for null."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        number = float(value) if abs(value) < 1e300 else math.inf
+        return number if math.isfinite(number) else str(value)[:100]
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)[:500]
+
+
+def _number(document: Mapping[str, Any], name: str, source: str, least: float = math.ulp(0.0)) -> float:
+    value = document.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise BadRecord(f"{source}: {name} is {value!r}; it must be a number")
+    number = float(value) if abs(value) < 1e300 else math.inf
+    if not (math.isfinite(number) and number >= least):
+        raise BadRecord(
+            f"{source}: {name} is {value!r}; it must be finite and {'above' if least else 'at least'} 0"
+        )
+    return number
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,96 @@
+"""Which family serves an algorithm: cross-validation over whole contexts, never over repeats of one.
+
+The paper itself finds that simple models win on jobs of trivial scale-out (Scheinert et al. 2021, section V), so every
+family is a candidate. Champion and challenger: a new model takes over only if it is better than what serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bellwren.records.execution import Execution
+from training.bell import Bell
+from training.ernest import Ernest
+from training.evaluate import evaluate_family
+from training.families import Family
+from training.ours.family import Ours
+from training.protocol import Fold, folds
+from training.scores import Score, summarise
+
+CONTEXTS = 5
+"""Contexts left out in turn."""
+SPLITS = 2
+WORST = 10.0
+"""Relative error charged for a test that a family has no answer to (1000 %)."""
+TOLERANCE = 1.02
+"""A challenger may be 2 % (relative) worse than the champion's error on the same tests: less is chance."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The outcome of a cross-validation."""
+
+    family: Family
+    mre: float
+    """In per cent, of the family taken, over all numbers of runs shown."""
+    errors: dict[str, float]
+    """MRE in per cent of every family tried."""
+    details: dict[str, Any]
+    """By family, kind and number of runs shown."""
+    reason: str
+
+
+def candidates() -> list[Family]:
+    """The families that are cheap enough to be tried at every training."""
+    return [Ours(), Ernest(), Bell()]
+
+
+def select(
+    executions: Sequence[Execution],
+    families: Sequence[Family] | None = None,
+    *,
+    seed: int = 0,
+    contexts: int = CONTEXTS,
+) -> Selection:
+    """Cross-validate families over whole contexts and take the best; with a single context, its runs are shown in part.
+
+    Raises ValueError without runs.
+    """
+    if not executions:
+        raise ValueError("no execution records: nothing can be selected")
+    tried = list(families) if families is not None else candidates()
+    drawn = folds(executions, contexts=contexts, seed=seed, splits=SPLITS)
+    scores = {family.name: evaluate_family(family, drawn, seed) for family in tried}
+    errors = {name: 100 * _error(drawn, found) for name, found in scores.items()}
+    best = min(tried, key=lambda family: errors[family.name])
+    others = ", ".join(
+        f"{name} {error:.2f} %" for name, error in sorted(errors.items(), key=lambda item: item[1])
+    )
+    reason = f"{best.name} has the least error over {len(drawn)} contexts left out ({others})"
+    details = {name: summarise(found) for name, found in scores.items() if found}
+    return Selection(best, errors[best.name], errors, details, reason)
+
+
+def takes_over(challenger_mre: float, champion_mre: float | None) -> tuple[bool, str]:
+    """Whether a new model replaces the one in service, both measured on the same tests, and why."""
+    if champion_mre is None:
+        return True, "there was no model in service"
+    better = challenger_mre <= champion_mre * TOLERANCE
+    verb = "is not worse than" if better else "is worse than"
+    return (
+        better,
+        f"the new model's error of {challenger_mre:.2f} % {verb} the {champion_mre:.2f} % of the one in service",
+    )
+
+
+def _error(drawn: Sequence[Fold], found: Sequence[Score]) -> float:
+    """Mean relative error; tests that the family could not answer count as `WORST`."""
+    asked = sum(len(task.tests) for fold in drawn for task in fold.tasks if task.shown or fold.general)
+    if not asked:
+        return WORST
+    total = float(np.sum([one.relative for one in found])) + WORST * max(0, asked - len(found))
+    return total / asked
