@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,13 @@ import bellwren
 from bellwren import Cloud
 from bellwren.local import LocalCloud, start, stop
 from bellwren.local.access import MISLEADING_VARIABLES
+from tests.e2e.tiny_cloud import bring_up, free_port, tiny_app, tiny_place
 
 REUSED = os.environ.get("BELLWREN_TEST_CLOUD")
 """Directory of a local cloud to use and to leave running, for quick rounds while developing; changed sources are
 deployed on it first."""
+
+__all__ = ["bring_up", "tiny_app", "tiny_place"]  # fixtures
 
 STAGE = "test"
 _HERE = Path(__file__).parent
@@ -51,7 +53,7 @@ def local_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud
     directory = tmp_path_factory.mktemp("cloud")
     try:
         # The owner: even a killed pytest leaves nothing running.
-        yield start(directory=directory, stage=STAGE, owner_pid=os.getpid(), port=_free_port())
+        yield start(directory=directory, stage=STAGE, owner_pid=os.getpid(), port=free_port())
     finally:
         stop(directory)
 
@@ -109,9 +111,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.cloud)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
