@@ -47,15 +47,19 @@ def measure_records(document: JobSpec, deployment: Deployment) -> Document:
     }
 
 
-def cut_records(profile: Document, workers: int, memory_mb: int) -> tuple[Document, Document, int]:
-    """Description of the input, the table of chunks, and their number.
+def cut_records(
+    profile: Document, workers: int, memory_mb: int, **finer: int
+) -> tuple[Document, Document, int]:
+    """Description of the input, the table of chunks, and their number. ``finer``: options of ``plan_chunks``.
 
     Raises:
         InputError: if an object is gone or changed since it was listed.
     """
     spec = InputSpec.from_dict(profile["input"])
     objects = [InputObject(*row) for row in profile["listed"]]
-    table = asyncio.run(plan_chunks(reader_of(spec), spec, objects, slots=workers * vcpus(memory_mb)))
+    table = asyncio.run(
+        plan_chunks(reader_of(spec), spec, objects, slots=workers * vcpus(memory_mb), **finer)
+    )
     return {"kind": "records", "input": profile["input"]}, table.as_dict(), len(table)
 
 

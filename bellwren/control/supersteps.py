@@ -9,6 +9,7 @@ from typing import Any
 from bellwren import layout
 from bellwren.engine.capacity import vcpus
 from bellwren.framing import Index
+from bellwren.spec.settle import DEFAULT_SUPERSTEPS
 from bellwren.store import Store
 
 Document = dict[str, Any]
@@ -20,6 +21,7 @@ MOST_RELAUNCHES = 1000
 """Rounds after which a job that relaunches each superstep stays resident: an execution's history has 25,000 events."""
 _DEFAULT_WORKERS = 16
 _PARTITION_BYTES = 1 << 20
+MAX_SUPERSTEPS = 1_000_000
 
 
 def default_workers(profile: Document) -> int:
@@ -49,16 +51,23 @@ def cut(
     else:
         from bellwren.control.records import cut_records  # noqa: PLC0415  only data in S3 needs it
 
-        wanted = spec.get("partitions") or slots
-        source, table, groups = cut_records(profile, -(-wanted // vcpus(memory_mb)), memory_mb)
+        wanted = -(-spec["partitions"] // vcpus(memory_mb)) if spec.get("partitions") else workers
+        source, table, groups = cut_records(profile, wanted, memory_mb, tasks_per_slot=1)
         partitions = groups
     options = {
         "partitions": partitions,
-        "max_supersteps": spec["max_supersteps"],
+        "max_supersteps": _limit(profile, spec),
         "resident": spec["resident"],
         "gather_s": float(os.environ.get("BELLWREN_GATHER_S", GATHER_S)),
     }
     return source, table, groups, options
+
+
+def _limit(profile: Document, spec: Document) -> int:
+    """The most supersteps. A built-in algorithm counts its own iterations, so the default is none of its concern."""
+    limit: int = spec["max_supersteps"]
+    builtin = "builtin" in profile["functions"].get("step", {})
+    return MAX_SUPERSTEPS if builtin and limit == DEFAULT_SUPERSTEPS else limit
 
 
 def settle(job_id: str, jobs: Store, document: Document) -> bool:

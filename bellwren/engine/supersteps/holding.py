@@ -97,14 +97,15 @@ class Group:
         """The states, to go on from elsewhere."""
         return dumps_result([(one.state, one.halted) for one in self._partitions])
 
-    def results(self) -> tuple[list[bytes], list[dict[str, Any]]]:
+    def results(self, present: Callable[[Any], Any] | None) -> tuple[list[bytes], list[dict[str, Any]]]:
         """The final states as they stand in a part, and the failures among them."""
         codec: Any = "json" if self._format == "jsonl" else "pickle"
         frames = []
         for offset, partition in enumerate(self._partitions):
             index = self._first + offset
             try:
-                frames.append(result_frame(partition.state, codec, index=index))
+                value = present(partition.state) if present else partition.state
+                frames.append(result_frame(value, codec, index=index))
             except Exception as error:  # noqa: BLE001  a state that cannot be written is that partition's failure
                 frames.append(_failed(index, error))
         told = [_told(frame) for frame in frames if frame.kind is Kind.FAILURE]
@@ -233,7 +234,7 @@ def _save(task: Task, functions: Functions, channel: Channel) -> None:
 
 def _result(task: Task, functions: Functions, channel: Channel) -> None:
     group, head = _held[task.head["task"]], task.head
-    encoded, failures = group.results()
+    encoded, failures = group.results(functions.present)
     merged = _merged(_cut(task.body, head["partials"]))
     answer = {"failures": failures, "aggregated": aggregates.shown(merged), "count": len(encoded)}
     channel.done(answer, b"".join(encoded))
