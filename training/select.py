@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from bellwren.forecasting.update import lognormal
 from bellwren.records.execution import Execution
 from training.bell import Bell
 from training.ernest import Ernest
 from training.evaluate import evaluate_family
 from training.families import Family
 from training.ours.family import Ours
-from training.protocol import Fold, folds
-from training.scores import Score, summarise
+from training.protocol import Fold, Task, folds
+from training.scores import Score, score_prediction, summarise
 
 CONTEXTS = 5
 """Contexts left out in turn."""
 SPLITS = 2
-WORST = 10.0
-"""Relative error charged for a test that a family has no answer to (1000 %)."""
 TOLERANCE = 1.02
 """A challenger may be 2 % (relative) worse than the champion's error on the same tests: less is chance."""
 
@@ -64,13 +63,15 @@ def select(
         raise ValueError("no execution records: nothing can be selected")
     tried = list(families) if families is not None else candidates()
     drawn = folds(executions, contexts=contexts, seed=seed, splits=SPLITS)
-    scores = {family.name: evaluate_family(family, drawn, seed) for family in tried}
-    errors = {name: 100 * _error(drawn, found) for name, found in scores.items()}
+    scores = {family.name: _score(family, drawn, seed) for family in tried}
+    errors = {name: _error(found) for name, found in scores.items()}
     best = min(tried, key=lambda family: errors[family.name])
     others = ", ".join(
         f"{name} {error:.2f} %" for name, error in sorted(errors.items(), key=lambda item: item[1])
     )
     reason = f"{best.name} has the least error over {len(drawn)} contexts left out ({others})"
+    if not np.isfinite(errors[best.name]):
+        reason = f"{best.name} was taken untried: there are too few runs to leave any out"
     details = {name: summarise(found) for name, found in scores.items() if found}
     return Selection(best, errors[best.name], errors, details, reason)
 
@@ -87,10 +88,23 @@ def takes_over(challenger_mre: float, champion_mre: float | None) -> tuple[bool,
     )
 
 
-def _error(drawn: Sequence[Fold], found: Sequence[Score]) -> float:
-    """Mean relative error; tests that the family could not answer count as `WORST`."""
-    asked = sum(len(task.tests) for fold in drawn for task in fold.tasks if task.shown or fold.general)
-    if not asked:
-        return WORST
-    total = float(np.sum([one.relative for one in found])) + WORST * max(0, asked - len(found))
-    return total / asked
+def _unanswered(fold: Fold, task: Task) -> list[Score]:
+    """What a family of single contexts would answer without enough runs: the middle of all runs of the others."""
+    if not fold.general:
+        return []
+    middle = float(np.median([run.runtime_s for run in fold.general]))
+    count = len(task.tests)
+    return score_prediction(task, lognormal(np.full(count, np.log(middle)), np.ones(count)))
+
+
+def _score(family: Family, drawn: Sequence[Fold], seed: int) -> list[Score]:
+    answered = evaluate_family(family, drawn, seed)
+    if family.least_runs == 0:
+        return answered
+    few = [(fold, task) for fold in drawn for task in fold.tasks if len(task.shown) < family.least_runs]
+    return answered + [one for fold, task in few for one in _unanswered(fold, task)]
+
+
+def _error(found: Sequence[Score]) -> float:
+    """Mean relative error in per cent; infinite without tests."""
+    return 100 * float(np.mean([one.relative for one in found])) if found else float("inf")

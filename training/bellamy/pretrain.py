@@ -159,9 +159,7 @@ def _train(
     return best
 
 
-def _loss(
-    stack: Stack, table: Table, batch: Tensor, data: tuple[Tensor, Tensor], settings: Pretraining
-) -> Tensor:
+def _loss(stack: Stack, data: Data, batch: Tensor, settings: Pretraining) -> Tensor:
     """Of each model, on one batch of its runs. Shape [M]."""
     rows = torch.arange(batch.shape[0])[:, None]
     table = data.table
