@@ -68,9 +68,8 @@ class Note:
             return
         if self.stop - self.start == 1:
             self.losses[self.start] = self.losses.get(self.start, 0) + 1
-            self.suspect = None
-        else:
-            self.suspect = (self.start, self.stop)
+        # Also a single one: it is tried by itself again, not searched for again.
+        self.suspect = (self.start, self.stop)
         self.start = self.stop = -1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -25,19 +24,6 @@ def events(deployment: Any, name: str) -> int:
     arn = machine.replace(":stateMachine:", ":execution:") + f":{name}"
     pages = states.get_paginator("get_execution_history").paginate(executionArn=arn)
     return sum(len(page["events"]) for page in pages)
-
-
-def processes_with(mark: str) -> set[int]:
-    """Every process that has ``mark`` in what it runs or in its environment."""
-    found = set()
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            try:
-                if mark.encode() in Path(f"/proc/{name}/environ").read_bytes():
-                    found.add(int(name))
-            except OSError:
-                continue
-    return found
 
 
 def test_twelve_thousand_items_leave_a_short_history(deployment: Any, cloud: Cloud) -> None:  # noqa: F811
@@ -68,14 +54,12 @@ def test_a_lost_worker_is_started_again_and_its_item_found(cloud: Cloud) -> None
 @pytest.fixture
 def endless(cloud: Cloud) -> Iterator[bellwren.Job]:  # noqa: F811
     def item(x: int) -> int:
-        import os
         import time
 
-        os.environ["ENDLESS"] = "1"
         time.sleep(300)
         return x
 
-    job = cloud.map(item, range(4), workers=2, progress=False, env={"BELLWREN_TEST_ENDLESS": "yes"})
+    job = cloud.map(item, range(4), workers=2, progress=False)
     yield job
     job.cancel()
 
@@ -93,7 +77,6 @@ def test_a_cancelled_job_ends_within_ten_seconds_and_leaves_nothing_running(
     endless.cancel()
     assert endless.wait(10)
     assert endless.status()["status"] == "CANCELLED"
-    invoke = deployment.client("lambda").invoke
     while time.monotonic() < began + 10 and _runners(deployment):
         time.sleep(0.2)
     assert not _runners(deployment)
@@ -104,7 +87,6 @@ def test_a_cancelled_job_ends_within_ten_seconds_and_leaves_nothing_running(
         assert not uploads.get("Uploads")
     left = [entry.key for entry in cloud.jobs_store.list(f"work/{endless.id}/")]
     assert not [key for key in left if "/claims/" in key or key.endswith(("cancel.json", "fatal.json"))]
-    assert invoke
 
 
 def _runners(deployment: Any) -> set[int]:
@@ -159,7 +141,7 @@ def test_a_job_cannot_start_another_nor_write_what_is_not_its_own(cloud: Cloud, 
 
         try:
             obstore.put(S3Store(bucket, client_options={"allow_http": True}), key, b"{}")
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  whichever it is, its name is told
             return type(error).__name__
         return "written"
 
@@ -168,11 +150,11 @@ def test_a_job_cannot_start_another_nor_write_what_is_not_its_own(cloud: Cloud, 
     assert cloud.jobs_store.head(key) is None
 
 
-def test_a_job_over_its_budget_says_so(deployment: Any, cloud: Cloud) -> None:  # noqa: F811
+def test_a_job_over_its_budget_says_so(cloud: Cloud) -> None:  # noqa: F811
     job = cloud.map(lambda x: x, range(4), workers=1, budget_usd=1e-9, progress=False)
     with pytest.raises(bellwren.JobFailed, match="BudgetExceeded"):
         job.result()
-    assert json.loads(json.dumps(job.status()["error"]))["type"] == "BudgetExceeded"
+    assert job.status()["error"]["type"] == "BudgetExceeded"
 
 
 def test_one_item_is_back_soon(cloud: Cloud) -> None:  # noqa: F811
