@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwren.forecasting.update import NORMAL, Calibration, Prior, condition, lognormal, predict
+
+
+def prior(offset: float = 0.04, noise: float = 4e-4, runs: int = 3) -> Prior:
+    """A context whose log-runtime is off by one common unknown."""
+    return Prior(
+        np.zeros(2), np.full(2, offset), np.full(2, noise), np.zeros(runs), np.full(runs, noise),
+        np.full((2, runs), offset), np.full((runs, runs), offset),
+    )  # fmt: skip
+
+
+def test_without_runs_the_prior_stands() -> None:
+    mean, variance = condition(prior(runs=0), np.zeros(0))
+    assert mean.tolist() == [0.0, 0.0]
+    assert variance.tolist() == [0.04, 0.04]
+
+
+def test_runs_that_agree_move_the_mean_to_them_and_narrow_it() -> None:
+    mean, variance = condition(prior(), np.exp([0.3, 0.3, 0.3]))
+    assert mean == pytest.approx(0.3, abs=0.01)
+    assert np.all(variance < 4e-4)
+
+
+def test_one_run_that_disagrees_counts_for_little() -> None:
+    agreeing, _ = condition(prior(runs=4), np.exp([0.3, 0.3, 0.3, 0.3]))
+    disturbed, _ = condition(prior(runs=4), np.exp([0.3, 0.3, 0.3, 1.5]))
+    plain_average = (0.3 * 3 + 1.5) / 4
+    assert abs(disturbed[0] - agreeing[0]) < 0.1 * (plain_average - 0.3)
+
+
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=6), st.floats(1e-6, 1), st.floats(1e-6, 0.1))
+def test_doubt_never_grows_and_stays_finite_whatever_the_runs(
+    logs: list[float], offset: float, noise: float
+) -> None:
+    mean, variance = condition(prior(offset, noise, len(logs)), np.exp(logs))
+    assert np.all(np.isfinite(mean))
+    assert np.all(variance >= 0)
+    assert np.all(variance <= offset * (1 + 1e-9))
+
+
+def test_the_point_forecast_has_the_least_expected_relative_error() -> None:
+    rng = np.random.default_rng(0)
+    said = lognormal(np.array([2.0]), np.array([0.5]))
+    runtimes = np.exp(2.0 + 0.5 * rng.normal(size=200_000))
+    errors = {
+        p: float(np.mean(np.abs(p - runtimes) / runtimes))
+        for p in said.point_s[0] * np.array([0.9, 1.0, 1.1])
+    }
+    assert min(errors, key=lambda p: errors[p]) == said.point_s[0]
+
+
+def test_where_the_doubt_is_small_the_point_is_the_median() -> None:
+    said = lognormal(np.array([3.0]), np.array([0.03]))
+    assert said.point_s[0] == pytest.approx(said.median_s[0], rel=1e-3)
+
+
+def test_no_answer_is_negative_infinite_or_nothing() -> None:
+    said = lognormal(np.array([-1e6, 1e6]), np.array([1e3, 1e3]))
+    for part in vars(said).values():
+        assert np.all(np.isfinite(part))
+        assert np.all(part >= 0)
+    with pytest.raises(ValueError, match="not finite"):
+        lognormal(np.array([np.nan]), np.array([1.0]))
+
+
+def test_calibration_by_the_number_of_runs_holds_for_all_further_ones() -> None:
+    calibration = Calibration((-2.0, -1.5), (3.0, 1.2))
+    assert calibration.at(0) == (-2.0, 3.0)
+    assert calibration.at(9) == (-1.5, 1.2)
+    assert Calibration.from_dict(calibration.as_dict()) == calibration
+    assert Calibration().at(4) == NORMAL
+
+
+def test_a_wider_calibration_widens_the_band() -> None:
+    narrow, wide = (predict(prior(runs=0), np.zeros(0), Calibration((-1.0,), (high,))) for high in (1.6, 2.4))
+    assert np.all(wide.high_s > narrow.high_s)
