@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bellwren import layout
-from bellwren.engine.commit import FAILED, ITEMS, done_tasks, output_bucket, output_key
+from bellwren.engine.commit import COUNT, FAILED, ITEMS, done_tasks, output_bucket, output_key
 from bellwren.engine.progressed import MAX_REPORTED_FAILURES
 from bellwren.engine.shuffle import note
 from bellwren.engine.sorting import runs
@@ -53,7 +53,8 @@ def read_stage(jobs: Store, job_id: str, stage: Stage) -> StageReport:
     report = StageReport(
         stage.name,
         stage.tasks,
-        counts_within_tasks=stage.input["kind"] not in ("items", "results") and stage.operation != "supersteps",
+        counts_within_tasks=stage.input["kind"] not in ("items", "results")
+        and stage.operation != "supersteps",
     )
     keys = [entry.key for entry in jobs.list(layout.worker_reports(job_id, stage.name))]
     report.workers = sorted(_read_all(jobs, keys), key=lambda one: float(one["started_at"]))
@@ -86,13 +87,16 @@ def _from_output(outputs: Store, job_id: str, stage: Stage, task: int) -> dict[s
     return {
         "task": task,
         "items": items,
+        "count": int(metadata.get(COUNT, items)),
         "failed": len(failures),
         "failures": failures[:MAX_REPORTED_FAILURES],
     }
 
 
 def _untold(task: int) -> dict[str, Any]:
-    message = f"it failed in task {task}, whose worker ended before it could say how; the part holds the failure"
+    message = (
+        f"it failed in task {task}, whose worker ended before it could say how; the part holds the failure"
+    )
     return TaskFailure(0, "Unknown", message).as_dict()
 
 

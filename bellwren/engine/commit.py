@@ -14,6 +14,8 @@ from bellwren.engine.stage import Stage
 from bellwren.parts import whole_part
 from bellwren.store import Store
 
+COUNT = "bellwren-count"
+"""Metadata of an output: the results in it."""
 ITEMS = "bellwren-items"
 """Metadata of an output: the items or records that it stands for, which need not be as many as its results."""
 FAILED = "bellwren-failed"
@@ -76,7 +78,9 @@ class Committer:
         else:
             assert self._stage.output is not None
             data = whole_part(self._stage.output.format, done.parts, done.count)
-        first = await self._create(work.task, data, {ITEMS: str(done.consumed), FAILED: str(done.failed)})
+        first = await self._create(
+            work.task, data, {ITEMS: str(done.consumed), FAILED: str(done.failed), COUNT: str(done.count)}
+        )
         if first and (log := done.log.text()):
             await self.io.put(layout.log(self._job_id, self._stage.name, work.task), log)
         self.committing.discard(work.task)

@@ -95,6 +95,7 @@ class Environment:
             overdue.cancel()
         if not line:
             self.kill()
+            self.process.wait()
             raise EnvironmentLost
         answer: dict[str, Any] = json.loads(line)
         return answer
