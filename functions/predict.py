@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from bellwren.control.forecast import forecast
+from bellwren.control.served import ServedModels
 from bellwren.deployment import Deployment
+from bellwren.store import Store
 
 _DEPLOYMENT = Deployment.from_environment()
+_MODELS = ServedModels(Store(_DEPLOYMENT.models_bucket))
 
 
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Forecast one job and choose its workers and memory."""
-    return forecast(event["job_id"], _DEPLOYMENT)
+    return forecast(event["job_id"], _DEPLOYMENT, _MODELS)

@@ -4,36 +4,79 @@ from __future__ import annotations
 
 from typing import Any
 
-from bellwren import layout
+from bellwren import cost, layout
+from bellwren.control.served import ServedModels
 from bellwren.control.sizing import default_choice
 from bellwren.deployment import Deployment
+from bellwren.forecasting.answer import Question, answer
+from bellwren.records.labels import properties_of
 from bellwren.store import Store
 
 Document = dict[str, Any]
 
+_LEAST_TASK_BYTES = 1 << 20
+"""Input is not cut finer than this, so it bounds how many workers find work."""
 
-def forecast(job_id: str, deployment: Deployment) -> Document:
+
+def forecast(job_id: str, deployment: Deployment, models: ServedModels) -> Document:
     """Run the Forecast state; writes ``forecast.json`` and returns it.
 
     Returns:
-        ``{"algorithm", "model", "forecasts": [...], "choice": {"workers", "memory_mb", ...}, "reason"}``.
+        See ``bellwren.forecasting.answer.answer``. Where there is no model, and neither deadline nor budget asks for a
+        choice, the choice is the stated default of ``control.sizing``.
     """
     jobs = Store(deployment.jobs_bucket)
     spec = jobs.get_json(layout.spec(job_id))
     profile = jobs.get_json(layout.profile(job_id))
-    answer = _without_model(spec, profile, deployment)
-    jobs.put_json(layout.forecast(job_id), answer)
-    return answer
+    found = make_forecast(spec, profile, deployment, models)
+    jobs.put_json(layout.forecast(job_id), found)
+    return found
 
 
-def _without_model(spec: Document, profile: Document, deployment: Deployment) -> Document:
-    workers, memory_mb = default_choice(
-        items=profile["items"], input_bytes=profile["bytes"], memory_sizes_mb=deployment.worker_memory_mb
+def make_forecast(
+    spec: Document, profile: Document, deployment: Deployment, models: ServedModels
+) -> Document:
+    """The answer for a job of which the document and the profile are known."""
+    question = _question(spec, profile, deployment)
+    model = models.get(spec["algorithm"])
+    found = answer(question, cost.estimate, model)
+    if found["model"] is None and question.deadline_s is None and question.budget_usd is None:
+        found |= _default(spec, profile, deployment, found["forecasts"])
+    return found
+
+
+def _question(spec: Document, profile: Document, deployment: Deployment) -> Question:
+    tasks = profile.get("items") or max(1, profile["bytes"] // _LEAST_TASK_BYTES)
+    known = {**profile, "tasks": tasks, "context": spec["context"]}
+    properties, _ = properties_of(known, spec["name"])
+    return Question(
+        algorithm=spec["algorithm"],
+        properties=properties,
+        max_workers=deployment.max_workers,
+        memory_sizes_mb=deployment.worker_memory_mb,
+        workers=None if spec["workers"] == "auto" else spec["workers"],
+        memory_mb=None if spec["memory_mb"] == "auto" else spec["memory_mb"],
+        deadline_s=spec.get("deadline_s"),
+        budget_usd=spec.get("budget_usd"),
+        objective=spec["objective"],
     )
+
+
+def _default(
+    spec: Document, profile: Document, deployment: Deployment, forecasts: list[Document]
+) -> Document:
+    """The stated default, with the nearest candidate's figures beside it."""
+    workers, memory_mb = default_choice(
+        items=profile.get("items"), input_bytes=profile["bytes"], memory_sizes_mb=deployment.worker_memory_mb
+    )
+    workers = min(workers, deployment.max_workers)
+
+    def distance(row: Document) -> tuple[int, int]:
+        return abs(row["memory_mb"] - memory_mb), abs(row["workers"] - workers)
+
+    nearest: Document = min(forecasts, key=distance)
     return {
-        "algorithm": spec["algorithm"],
-        "model": None,
-        "forecasts": [],
-        "choice": {"workers": min(workers, deployment.max_workers), "memory_mb": memory_mb},
+        "source": "stated default",
+        "choice": {**nearest, "workers": workers, "memory_mb": memory_mb},
         "reason": f"there is no model of {spec['algorithm']!r} yet, so the stated default was taken",
     }
