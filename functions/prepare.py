@@ -6,10 +6,12 @@ from typing import Any
 
 from bellwren.control.prepare import prepare
 from bellwren.deployment import Deployment
+from functions.log import logged
 
 _DEPLOYMENT = Deployment.from_environment()
 
 
+@logged
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Claim, check and measure one job."""
     return prepare(event["input"], event["execution"], event["name"], _DEPLOYMENT)

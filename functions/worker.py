@@ -8,10 +8,12 @@ from typing import Any
 
 from bellwren.engine import runner, supervisor
 from bellwren.engine.nursery import Nursery
+from functions.log import logged
 
 _JOBS_BUCKET = os.environ.get("BELLWREN_JOBS_BUCKET", "")
 
 
+@logged
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Run one worker of one round. Returns ``{}``; what was done lies in storage."""
     assignment = supervisor.Assignment(
