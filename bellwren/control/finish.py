@@ -71,10 +71,13 @@ def finish(state: Document, deployment: Deployment) -> Document:
         _clean(job_id, found["status"], jobs)
         return {"status": found["status"]}
     ending = _look(call, jobs)
+    iterative = (ending.spec or {}).get("kind") == "bsp"
+    if iterative:
+        ending.failures += supersteps.failures(job_id, jobs)
+        ending.failed += len(ending.failures)
     _judge(ending)
     _write_failures(ending, jobs)
     final = _final_status(ending, found, jobs)
-    iterative = (ending.spec or {}).get("kind") == "bsp"
     if iterative:
         final |= supersteps.told(job_id, jobs)
     if ending.spec and ending.plan and ending.profile:
@@ -249,5 +252,5 @@ def _clean(job_id: str, outcome: str, jobs: Store) -> None:
     """
     keys = [entry.key for entry in jobs.list(layout.work(job_id))]
     if outcome != "SUCCEEDED":
-        keys = [key for key in keys if _SPENT.search(key)]
+        keys = [key for key in keys if _SPENT.search(key)] + supersteps.spent(job_id, jobs)
     jobs.delete(keys)

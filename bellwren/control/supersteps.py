@@ -91,6 +91,21 @@ def marks(job_id: str, jobs: Store) -> list[str]:
     return [entry.key for entry in jobs.list(layout.checkpoints(job_id))] + last
 
 
+def failures(job_id: str, jobs: Store) -> list[Document]:
+    """The partitions that failed in the last superstep, each with its number as ``index``."""
+    ending = jobs.find_json(layout.ending(job_id))
+    return [] if ending is None else list(ending["failures"])
+
+
+def spent(job_id: str, jobs: Store) -> list[str]:
+    """What must go before a failed job can be resumed: that it has ended, and what the failed groups put up last."""
+    ending = jobs.find_json(layout.ending(job_id))
+    if ending is None or ending["ended"] != "failed":
+        return []
+    last = ending["supersteps"] - 1
+    return [layout.ending(job_id), *(layout.sent(job_id, last, group) for group in ending["failed"])]
+
+
 def told(job_id: str, jobs: Store) -> Document:
     """For the status: why and when it ended, and the last aggregates; nothing if it has not come so far."""
     ending = jobs.find_json(layout.ending(job_id))

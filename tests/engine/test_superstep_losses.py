@@ -154,3 +154,34 @@ def test_a_cancelled_job_stops_its_workers(engine: Engine) -> None:
     outcome = bsp(engine, slow, [None] * 2, 1000, workers=2, before_round=cancel)
     assert outcome.status["status"] == "CANCELLED"
     assert time.monotonic() - began < 30
+
+
+def test_a_worker_that_is_lost_for_good_is_missed_and_fewer_go_on(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BELLWREN_GATHER_S", "3")
+    fault = Fault("kill", path="supersteps/0000002/000002", method="PUT", times=1)
+    with engine.proxy.disturbed_by(fault):
+        outcome = bsp(engine, chatter, STATES, SUPERSTEPS, workers=4, lives=1)
+    assert outcome.result() == EXPECTED
+    assert outcome.lost == 1
+    assert outcome.plan["rounds"] == 2
+
+
+def test_a_job_that_failed_in_a_superstep_is_resumed_there(engine: Engine, tmp_path: Path) -> None:
+    mended, ran = str(tmp_path / "mended"), str(tmp_path / "ran")
+
+    def step(worker: Any) -> None:
+        if (worker.superstep, worker.partition) == (3, 1) and not os.path.exists(mended):
+            raise ConnectionError("the other side is away")
+        chatter(worker)
+        if worker.partition == 3:
+            with open(ran, "a") as file:
+                file.write(f"{worker.superstep} ")
+
+    first = bsp(engine, step, STATES, SUPERSTEPS, workers=2)
+    assert first.failures == {1: ("ConnectionError", "the other side is away")}
+    open(mended, "w").close()
+    name = f"{first.job_id}-resumed"
+    resumed = engine.execute({"resume": first.job_id}, name)
+    assert resumed.result() == EXPECTED

@@ -26,8 +26,7 @@ from bellwren.engine.supersteps.rules import Verdict, checkpoint_due, verdict
 from bellwren.engine.supersteps.saving import Saver
 from bellwren.engine.supersteps.slots import RunnerLost, Slot
 from bellwren.errors import TaskFailure
-from bellwren.parts import encode_result, whole_part
-from bellwren.payload.failure import failure_frame
+from bellwren.parts import whole_part
 
 
 @dataclass
@@ -250,9 +249,7 @@ class Group:
             failures = [failure for one in sent for failure in one.header["failures"]]
             if self._history is not None:
                 await self._history.end(done, self._next, sent, {}, failures)
-            mine = sent[self.number].header["failures"]
-            if mine:
-                await self._put_part([_part_of(self._stage, one) for one in mine], len(mine), mine)
+            self.facts.outcome = "failed" if sent[self.number].header["failures"] else "partial"
             return
         async with self._slot.lock:
             runner = await self._slot.runner()
@@ -300,9 +297,3 @@ class Group:
 
 class Leaving(Exception):
     """The worker is to leave while the group waits for others."""
-
-
-def _part_of(stage: Stage, failure: dict[str, Any]) -> bytes:
-    assert stage.output is not None
-    told = TaskFailure(**{name: failure[name] for name in ("index", "type", "message", "traceback", "item")})
-    return encode_result(stage.output.format, failure_frame(told))

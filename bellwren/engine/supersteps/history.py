@@ -16,6 +16,8 @@ from bellwren.store import as_json
 
 KEPT = 1000
 """Most supersteps that are kept; of a longer job every second, fourth, ... one."""
+FAILURES = 1000
+"""Most failures that are told, of a job in which all partitions fail alike."""
 _TELL_S = 1.0
 
 
@@ -69,10 +71,8 @@ class History:
             "aggregates": aggregated,
             "every": self._every,
             "history": self._entries,
-            "failures": [
-                {name: value for name, value in failure.items() if name != "exception"}
-                for failure in failures
-            ],
+            "failures": failures[:FAILURES],
+            "failed": [group for group, one in enumerate(sent) if one.header["failures"]],
         }
         bucket = self._io.jobs.bucket
         await self._io.create(bucket, layout.ending(self._job_id), as_json(document))
