@@ -1,0 +1,1 @@
+"""Price lists, one dated file for each region."""
