@@ -188,7 +188,10 @@ def test_a_document_that_is_no_object_is_refused(document: Any) -> None:
 def test_an_object_that_is_no_job_document_says_what_it_lacks() -> None:
     found = faults({"hello": "world"})
     assert found["bellwren"].found == "nothing"
-    assert "built-in algorithm (grep, wordcount, sort, kmeans, sgd, pagerank or valsort)" in found["algorithm"].allowed
+    assert (
+        "built-in algorithm (grep, wordcount, sort, kmeans, sgd, pagerank or valsort)"
+        in found["algorithm"].allowed
+    )
 
 
 def test_values_of_environment_variables_are_not_repeated() -> None:
