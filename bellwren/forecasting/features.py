@@ -263,7 +263,7 @@ def _learn(name: str, values: Sequence[Value | None], level: Level) -> Feature:
     numbers = np.array([value for value in values if value is not None], dtype=np.float64)
     low, high = float(numbers.min()), float(numbers.max())
     if name == INVERSE:
-        return Feature(name, level, "linear", float(numbers.mean()), high or 1.0, low, high)
+        return Feature(name, level, "linear", float(numbers.mean()), 0.5, low, high)  # of one worker or two
     if low > 0:
         return Feature(name, level, "log", float(np.median(np.log(numbers))), 1.0, low, high)
     least = float(np.abs(numbers[numbers != 0]).min()) if np.any(numbers != 0) else 1.0

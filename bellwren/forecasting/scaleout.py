@@ -28,7 +28,13 @@ def fit(workers: Array, runtimes_s: Array) -> Array:
     """
     if workers.size == 0:
         raise ValueError("no runs: a scale-out curve needs at least one")
-    design = terms(workers)
+    return fit_weighted(workers, runtimes_s, np.ones_like(runtimes_s))
+
+
+def fit_weighted(workers: Array, runtimes_s: Array, weight: Array) -> Array:
+    """The same for weighted errors: each run's error is multiplied by its weight before it is squared."""
+    design = terms(workers) * weight[:, None]
+    runtimes_s = runtimes_s * weight
     best, least = np.zeros(TERMS), float((runtimes_s**2).sum())
     for size in range(1, TERMS + 1):
         for subset in combinations(range(TERMS), size):

@@ -49,7 +49,7 @@ def leave_out(general: General, cells: Cells, seed: int = 0) -> list[LeftOut]:
         return []
     with torch.no_grad():
         p = kernel.unpack(general.vector, general.layout)
-        aim = targets(sample, general.schema, general.layout, general.noise)
+        aim = targets(sample, general.trend, general.noise)
         inverse = torch.linalg.inv(total_covariance(p, general.layout, sample, aim.noise)).numpy()
         factor = float(p["noise"]) ** 2
     values, of_median = aim.values.numpy(), factor * aim.noise.numpy()

@@ -19,8 +19,9 @@ from torch import Tensor
 from bellwren.forecasting.features import Array, Schema
 from training.cells import Cells
 from training.ours import kernel
-from training.ours.layout import Layout, initial, lay_out, prior_slopes
+from training.ours.layout import Layout, initial, lay_out
 from training.ours.noise import NoiseTable, learn_noise, of_location
+from training.ours.trend import Trend, learn_trend
 
 INDUCING = 112
 LEARNED_FROM = 220
@@ -40,9 +41,8 @@ class General:
     vector: Tensor
     """Kernel parameters, as `kernel.unpack` reads them."""
     level: float
-    """Mean of the records' log-runtime beyond the prior slopes."""
-    slopes: tuple[Tensor, Tensor]
-    """Prior slopes by column of the two blocks."""
+    """Median of the records' log-runtime beyond the trend."""
+    trend: Trend
     noise: NoiseTable
     inducing: kernel.Side
     keys: tuple[str, ...]
@@ -70,11 +70,9 @@ class Targets:
     level: float
 
 
-def targets(cells: Cells, schema: Schema, layout: Layout, noise: NoiseTable) -> Targets:
-    """Medians of the repeats, less the prior slopes and the level."""
-    slope_p, slope_r = prior_slopes(schema, layout)
-    trend = (cells.properties @ slope_p)[cells.context_of] + cells.rows @ slope_r
-    residual = cells.location - trend
+def targets(cells: Cells, trend: Trend, noise: NoiseTable) -> Targets:
+    """Medians of the repeats, less the trend and the level."""
+    residual = cells.location - trend.of(cells)
     level = float(np.median(residual))
     variance = of_location(noise.at(cells.workers), cells.repeats)
     return Targets(torch.from_numpy(residual - level), torch.from_numpy(variance), level)
@@ -83,10 +81,11 @@ def targets(cells: Cells, schema: Schema, layout: Layout, noise: NoiseTable) -> 
 def learn(cells: Cells, schema: Schema, *, seed: int = 0, iterations: int = ITERATIONS) -> General:
     """Learn from all cells of an algorithm."""
     layout, noise = lay_out(schema), learn_noise(cells)
+    trend = learn_trend(cells, schema, layout)
     sample = cells.only(draw_contexts(cells, LEARNED_FROM, seed))
-    vector = _maximise(sample, schema, layout, noise, iterations)
+    vector = _maximise(sample, trend, layout, noise, iterations)
     kept = cells.only(draw_contexts(cells, POSTERIOR_FROM, seed))
-    return condition_on(kept, schema, layout, noise, vector)
+    return condition_on(kept, Learned(schema, layout, trend, noise, vector))
 
 
 def draw_contexts(cells: Cells, most: int, seed: int) -> list[int]:
@@ -114,9 +113,9 @@ def total_covariance(p: kernel.Parameters, layout: Layout, cells: Cells, noise: 
     return matrix + torch.diag(p["noise"] ** 2 * noise + _JITTER)
 
 
-def _maximise(cells: Cells, schema: Schema, layout: Layout, noise: NoiseTable, iterations: int) -> Tensor:
+def _maximise(cells: Cells, trend: Trend, layout: Layout, noise: NoiseTable, iterations: int) -> Tensor:
     mean, spread = initial(layout, cells.rows)
-    aim = targets(cells, schema, layout, noise)
+    aim = targets(cells, trend, noise)
     mean_t, spread_t = torch.from_numpy(mean), torch.from_numpy(spread)
 
     def loss(vector: Array) -> tuple[float, Array]:
@@ -137,11 +136,23 @@ def _maximise(cells: Cells, schema: Schema, layout: Layout, noise: NoiseTable, i
     return torch.from_numpy(np.asarray(found.x, dtype=np.float64))
 
 
-def condition_on(cells: Cells, schema: Schema, layout: Layout, noise: NoiseTable, vector: Tensor) -> General:
+@dataclass(frozen=True)
+class Learned:
+    """What is known before the posterior is."""
+
+    schema: Schema
+    layout: Layout
+    trend: Trend
+    noise: NoiseTable
+    vector: Tensor
+
+
+def condition_on(cells: Cells, known: Learned) -> General:
     """The posterior with these parameters, given these cells."""
+    layout = known.layout
     with torch.no_grad():
-        p = kernel.unpack(vector, layout)
-        aim = targets(cells, schema, layout, noise)
+        p = kernel.unpack(known.vector, layout)
+        aim = targets(cells, known.trend, known.noise)
         runs, same = side(cells), same_context(cells, cells)
         chosen, contexts = _inducing(cells, p, layout, INDUCING)
         z = kernel.Side(
@@ -161,19 +172,17 @@ def condition_on(cells: Cells, schema: Schema, layout: Layout, noise: NoiseTable
         share = values / (1 + values)
         kept = share > 1e-9
         root = projected[:, kept] * share[kept].sqrt()
-    slopes = tuple(torch.from_numpy(part) for part in prior_slopes(schema, layout))
-    keys = tuple(cells.keys[at] for at in contexts)
     return General(
-        schema,
-        layout,
-        vector,
-        aim.level,
-        (slopes[0], slopes[1]),
-        noise,
-        z,
-        keys,
-        weights.contiguous(),
-        root.contiguous(),
+        schema=known.schema,
+        layout=layout,
+        vector=known.vector,
+        level=aim.level,
+        trend=known.trend,
+        noise=known.noise,
+        inducing=z,
+        keys=tuple(cells.keys[at] for at in contexts),
+        weights=weights.contiguous(),
+        root=root.contiguous(),
     )
 
 

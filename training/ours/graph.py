@@ -25,6 +25,7 @@ class OursGraph(nn.Module):
         super().__init__()
         self.layout = general.layout
         self.level = general.level
+        self.curved = bool(general.trend.curve.any())
         self.contexts = len(general.keys)
         for name, tensor in kernel.unpack(general.vector, general.layout).items():
             self.register_buffer(f"p_{name}", tensor.detach().clone())
@@ -40,8 +41,9 @@ class OursGraph(nn.Module):
             "z_context_of": general.inducing.context_of,
             "weights": general.weights,
             "root": general.root,
-            "slope_p": general.slopes[0],
-            "slope_r": general.slopes[1],
+            "slope_p": torch.from_numpy(general.trend.properties),
+            "slope_r": torch.from_numpy(general.trend.rows),
+            "curve": torch.from_numpy(general.trend.curve),
             "noise_at": torch.from_numpy(general.noise.log_workers),
             "noise_log": torch.from_numpy(general.noise.log_variance),
         }
@@ -64,6 +66,8 @@ class OursGraph(nn.Module):
         with_inducing = kernel.covariance(p, self.layout, runs, inducing, same)
         projected = with_inducing @ get("root")
         trend = (properties * get("slope_p")).sum(-1) + (rows * get("slope_r")).sum(-1)
+        if self.curved:
+            trend = trend + self._curve(rows)
         mean = with_inducing @ get("weights") + trend + self.level
         count = candidates.shape[0]
         between = kernel.covariance(p, self.layout, runs, shown, one) - projected @ projected[count:].T
@@ -78,6 +82,13 @@ class OursGraph(nn.Module):
             between[:count],
             between[count:],
         )
+
+    def _curve(self, rows: Tensor) -> Tensor:
+        """Log of Ernest's curve at each row's scale-out."""
+        log_workers = rows[:, self.layout.workers_column] + self.workers_shift
+        workers = log_workers.exp()
+        terms = torch.stack([torch.ones_like(workers), 1 / workers, log_workers, workers], dim=1)
+        return (terms @ self.get_buffer("curve")).clamp_min(1e-9).log()
 
     def _noise(self, rows: Tensor) -> Tensor:
         at = rows[:, self.layout.workers_column] + self.workers_shift
