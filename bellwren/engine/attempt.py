@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bellwren.engine import wire
-from bellwren.engine.crew import Crew, Refused, Runner
+from bellwren.engine.crew import Crew, Ended, Refused, Runner
 from bellwren.engine.nursery import describe_exit
 from bellwren.engine.progressed import Progressed
 from bellwren.engine.stage import Stage
@@ -60,6 +60,8 @@ class Work:
     """Starts reading what is too large to send at once. Each runner that takes the task up reads from the start."""
     ask: Callable[[dict[str, Any]], Awaitable[list[bytes]]] | None = None
     """Fetches the ranges of bytes that the runner asks for, which it alone can tell."""
+    serve: Callable[[dict[str, Any], memoryview], Awaitable[tuple[dict[str, Any], bytes]]] | None = None
+    """Does in storage what a function asks for while it runs."""
     bytes_in: int = 0
     fetch_s: float = 0.0
     how: str = ""
@@ -94,23 +96,34 @@ class Attempt:
             Outrun: if somebody else was first.
         """
         while True:
-            runner = self._crew.runners.get(slot) or await self._start(slot)
+            runner = self._crew.runners.get(slot) or await self._fresh(slot)
             began = time.monotonic()
             try:
                 return await self._dispatch(runner, work, done, stop)
             except wire.Closed:
                 status = await self._crew.ended(runner)
-                if runner.killed_for == "outrun":
-                    raise Outrun from None
-                if runner.killed_for == "deadline":
-                    position, since = self._crew.progress.get(slot)
-                    raise OutOfTime(position, time.monotonic() - since) from None
+                self._stop_if_ended(runner)
                 done.lost_runners += 1
                 self._blame(runner, status, done)
             finally:
                 runner.drain_log()
                 done.log.write(runner.log.take())
                 done.compute_s += time.monotonic() - began
+
+    async def _fresh(self, slot: int) -> Runner:
+        try:
+            return await self._start(slot)
+        except Ended as ended:
+            self._stop_if_ended(ended.runner)
+            raise
+
+    def _stop_if_ended(self, runner: Runner) -> None:
+        """Leave the task if it was the supervisor who ended its runner."""
+        if runner.killed_for == "outrun":
+            raise Outrun
+        if runner.killed_for == "deadline":
+            position, since = self._crew.progress.get(runner.slot)
+            raise OutOfTime(position, time.monotonic() - since)
 
     async def _dispatch(self, runner: Runner, work: Work, done: Progressed, stop: int | None) -> bool:
         watcher = asyncio.create_task(self._watch(runner)) if self._stage.item_timeout_s else None
@@ -129,6 +142,9 @@ class Attempt:
                 if kind is Kind.NEED and work.ask:
                     parts = await work.ask(answer)
                     await wire.write(runner.writer, Kind.BLOCK, {"sizes": list(map(len, parts))}, *parts)
+                elif kind is Kind.ASK and work.serve:
+                    reply, found = await work.serve(answer, data)
+                    await wire.write(runner.writer, Kind.BLOCK, reply, found)
                 elif kind is Kind.NEED and pull:
                     await wire.write(runner.writer, Kind.BLOCK, {}, await pull(answer["segment"]))
                 elif kind is Kind.STEP:
