@@ -127,13 +127,7 @@ class Attempt:
 
     async def _dispatch(self, runner: Runner, work: Work, done: Progressed, stop: int | None) -> bool:
         watcher = asyncio.create_task(self._watch(runner)) if self._stage.item_timeout_s else None
-        head = {**work.head, "task": work.task, "start": done.consumed, "stop": stop, "skip": self._skip}
-        body = work.body
-        if done.shuffled is not None:
-            head["base"] = len(done.shuffled)
-            body = [*body, done.shuffled]
-        if self._trail.careful:
-            head["ask_at"] = done.consumed
+        head, body = self._message(work, done, stop)
         pull = work.open() if work.open else None
         try:
             await wire.write(runner.writer, Kind.TASK, head, *body)
@@ -161,6 +155,15 @@ class Attempt:
         finally:
             if watcher:
                 watcher.cancel()
+
+    def _message(self, work: Work, done: Progressed, stop: int | None) -> tuple[dict[str, Any], list[bytes]]:
+        """What the runner is told of the task, with what there is of it already."""
+        head = {**work.head, "task": work.task, "start": done.consumed, "stop": stop, "skip": self._skip}
+        if self._trail.careful:
+            head["ask_at"] = done.consumed
+        if done.shuffled is None:
+            return head, work.body
+        return {**head, "base": len(done.shuffled)}, [*work.body, done.shuffled]
 
     def _collect(self, answer: dict[str, Any], body: memoryview, done: Progressed) -> None:
         if answer.get("shuffled"):
