@@ -240,6 +240,45 @@ class Cloud:
         )
         return self._run("map", {"map": function}, calls, named)
 
+    def parameter_server(
+        self,
+        train: Callable[[Any], Any],
+        shards: Any,
+        parameters: Mapping[str, Any],
+        staleness: int | None = None,
+        **options: Any,
+    ) -> Job:
+        """Train on shards at once, with parameters that all share; ``.result()`` is the final parameters, by name.
+
+        ``train(worker)`` runs once for each shard, to its end: it reads ``worker.shard``, ``index``, ``shards`` and
+        ``params``, and calls ``worker.parameters.pull()`` and ``.push(update, loss=None)``, which adds.
+
+        Args:
+            train: any callable; what it returns is dropped.
+            shards: an iterable of each shard's data, or how many there are (their data is None), or an input such as
+                ``bellwren.lines(...)``, of which each chunk's records are a shard.
+            parameters: numbers and arrays by name, as they start.
+            staleness: how many updates of others a push may have missed since the last pull; one that missed more is
+                not added, and ``push`` returns False. None: no bound.
+            options: see ``bellwren.Options``.
+
+        Raises:
+            PayloadError, SpecError: as ``map``.
+
+        >>> def train(worker):
+        ...     for _ in range(3):
+        ...         worker.parameters.push({"n": 1.0})
+        >>> cloud.parameter_server(train, 2, {"n": 0.0}).result()
+        {'n': 6.0}
+        """
+        from bellwren.submission import parameters_payload  # noqa: PLC0415  cloudpickle
+
+        data = [None] * shards if isinstance(shards, int) else shards
+        fields: dict[str, Any] = {"parameters_payload": parameters_payload(parameters, self.jobs_store)}
+        if staleness is not None:
+            fields["staleness"] = staleness
+        return self._run("parameter_server", {"train": train}, data, options, **fields)
+
     def jobs(self) -> list[Job]:
         """Every job of the deployment, the latest first.
 

@@ -248,6 +248,26 @@ def parting(job_id: str, round_: int) -> str:
     return f"{gathering(job_id, round_)}parting"
 
 
+def update(job_id: str, place: int) -> str:
+    """One entry of the log of updates of shared parameters; whoever creates it has that place."""
+    return f"{work(job_id)}parameters/log/{place:09d}"
+
+
+def snapshots(job_id: str) -> str:
+    """Prefix of what the log comes to at some lengths; the last of them spares the most reading."""
+    return f"{work(job_id)}parameters/snapshots/"
+
+
+def snapshot(job_id: str, length: int) -> str:
+    """The parameters after so many entries of the log."""
+    return f"{snapshots(job_id)}{length:09d}"
+
+
+def given_parameters(job_id: str) -> str:
+    """Parameters as a job's document gives them."""
+    return f"{work(job_id)}parameters/given.json"
+
+
 def going(job_id: str) -> str:
     """How far a running job of supersteps is, and its aggregates there; the client shows it as part of the status."""
     return f"{work(job_id)}going.json"

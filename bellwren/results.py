@@ -33,6 +33,7 @@ class Results:
         self._jobs = jobs
         self._job_id = job_id
         self._pairs = (plan or {}).get("kind") == "map_reduce"
+        self._single = (plan or {}).get("kind") == "parameter_server"
         last = (plan or {}).get("order", [None])[-1]
         document = (plan or {}).get("stages", {}).get(last)
         self.stage = Stage.from_dict(document) if document else None
@@ -45,7 +46,7 @@ class Results:
         values = list(self._all())
         if self._pairs:
             return dict(value for value in values if not isinstance(value, TaskFailure))
-        return values
+        return values[0] if self._single and values else values
 
     def parts_there(self) -> set[int]:
         """Parts that are there now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import pickle
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bellwren import layout, spec
 from bellwren.deployment import Deployment
-from bellwren.errors import VersionMismatch
+from bellwren.errors import PayloadError, VersionMismatch
 from bellwren.inputs.spec import InputSpec
 from bellwren.job import Job
 from bellwren.options import Options
@@ -91,6 +92,36 @@ def _output(kind: str, items: Any, options: Options) -> dict[str, Any]:
     raw = kind == "sort" and isinstance(items, InputSpec) and items.format in ("lines", "blocks")
     given = {"uri": options.output} if isinstance(options.output, str) else dict(options.output or {})
     return {"format": "raw" if raw else "pickle", **given}
+
+
+def parameters_payload(parameters: Mapping[str, Any], jobs: Store) -> dict[str, str]:
+    """Store the first parameters of a training, named by their content; the document's field that names them.
+
+    Raises:
+        PayloadError: if a name is no text, or a value is no number or array of numbers.
+    """
+    for name, value in parameters.items():
+        if not isinstance(name, str) or not _is_numeric(value):
+            raise PayloadError(
+                f"parameters[{name!r}] is a {type(value).__name__}; allowed are numbers and arrays of numbers, by "
+                "names that are texts"
+            )
+    data = pickle.dumps(dict(parameters), 5)
+    sha256 = hashlib.sha256(data).hexdigest()
+    upload({layout.code(sha256): data}, jobs)
+    return {
+        "key": layout.code(sha256),
+        "sha256": sha256,
+        "python": python_minor(),
+        "cloudpickle": cloudpickle_version(),
+    }
+
+
+def _is_numeric(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_numeric, value))
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    return kind in ("f", "i", "u") or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def upload(uploads: Uploads, jobs: Store) -> None:

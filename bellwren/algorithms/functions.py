@@ -22,6 +22,8 @@ class Functions:
     """What a sort compares of a record; None for the record itself."""
     step: Callable[[Any], None] | None = None
     """One superstep of one partition."""
+    train: Callable[[Any], Any] | None = None
+    """Trains on one shard, with parameters that all share."""
     present: Callable[[Any], Any] | None = None
     """Makes a result of the final state of a partition; the state itself by default."""
     flat: bool = False

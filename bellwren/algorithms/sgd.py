@@ -39,7 +39,13 @@ def functions(loss: str, learning_rate: float, epochs: int, batch: int, seed: in
         else:
             worker.vote_to_halt()
 
-    return Functions(step=step, present=lambda state: state.model() if isinstance(state, Part) else None)
+    def train(worker: Any) -> None:
+        """Hogwild (Niu et al. 2011): each shard takes its own steps on the weights that all share."""
+        _hogwild(worker, loss, learning_rate=learning_rate, epochs=epochs, batch=batch, seed=seed)
+
+    return Functions(
+        step=step, train=train, present=lambda state: state.model() if isinstance(state, Part) else None
+    )
 
 
 class Part:
@@ -49,15 +55,7 @@ class Part:
         import numpy as np  # noqa: PLC0415  loaded in the runner, by jobs that compute with it
 
         columns = worker.aggregated["columns"]
-        if columns < 2:
-            raise ValueError(f"sgd needs rows of at least two columns, the last the target; found {columns}")
-        rows = widened(worker.state, columns)
-        self._features = np.hstack([rows[:, :-1], np.ones((len(rows), 1))])
-        self._target = rows[:, -1]
-        if loss == "logistic" and not np.isin(self._target, (0.0, 1.0)).all():
-            raise ValueError(
-                'loss "logistic" needs a last column of 0 and 1; use "squared" for other numbers'
-            )
+        self._features, self._target = _split(widened(worker.state, columns), loss)
         self._logistic = loss == "logistic"
         self._share = share
         self.steps: int = worker.aggregated["steps"]
@@ -74,16 +72,10 @@ class Part:
         order = np.random.default_rng([seed, epoch, worker.partition]).permutation(len(self._target))
         chosen = order[place * self._share : (place + 1) * self._share]
         features, target = self._features[chosen], self._target[chosen]
-        guess = features @ self._weights
-        if self._logistic:
-            loss = np.logaddexp(0.0, guess) - target * guess
-            error = 0.5 * (1.0 + np.tanh(0.5 * guess)) - target
-        else:
-            error = guess - target
-            loss = 0.5 * error**2
-        worker.aggregate("gradient", features.T @ error)
+        losses, gradient = _gradient(features, target, self._weights, logistic=self._logistic)
+        worker.aggregate("gradient", gradient)
         worker.aggregate("rows", len(chosen))
-        worker.aggregate("loss_sum", float(loss.sum()))
+        worker.aggregate("loss_sum", losses)
 
     def move(self, worker: Any, learning_rate: float) -> int:
         """Take the step that all partitions take; how many have been taken.
@@ -114,3 +106,52 @@ class Part:
         """The weights of the columns before the last, the constant, and the mean loss over the last epoch."""
         *weights, intercept = self._weights.tolist()
         return {"weights": weights, "intercept": intercept, "loss": self._loss}
+
+
+def _split(rows: Any, loss: str) -> tuple[Any, Vector]:
+    """Features with a column of ones, and the target, which is the last column."""
+    import numpy as np  # noqa: PLC0415
+
+    if rows.shape[1] < 2:
+        raise ValueError(
+            f"sgd needs rows of at least two columns, the last the target; found {rows.shape[1]}"
+        )
+    target = rows[:, -1]
+    if loss == "logistic" and not np.isin(target, (0.0, 1.0)).all():
+        raise ValueError('loss "logistic" needs a last column of 0 and 1; use "squared" for other numbers')
+    return np.hstack([rows[:, :-1], np.ones((len(rows), 1))]), target
+
+
+def _gradient(features: Any, target: Vector, weights: Vector, *, logistic: bool) -> tuple[float, Vector]:
+    """Sum of the losses of some rows, and of their gradients."""
+    import numpy as np  # noqa: PLC0415
+
+    guess = features @ weights
+    if logistic:
+        losses = np.logaddexp(0.0, guess) - target * guess
+        error = 0.5 * (1.0 + np.tanh(0.5 * guess)) - target
+    else:
+        error = guess - target
+        losses = 0.5 * error**2
+    return float(losses.sum()), features.T @ error
+
+
+def _hogwild(worker: Any, loss: str, *, learning_rate: float, epochs: int, batch: int, seed: int) -> None:
+    import numpy as np  # noqa: PLC0415
+
+    rows = matrix(worker.shard)
+    if not len(rows):
+        return
+    features, target = _split(rows, loss)
+    for epoch in range(epochs):
+        order = np.random.default_rng([seed, epoch, worker.index]).permutation(len(target))
+        for start in range(0, len(order), batch):
+            chosen = order[start : start + batch]
+            while True:
+                weights = worker.parameters.pull().get("weights", np.zeros(features.shape[1]))
+                losses, gradient = _gradient(
+                    features[chosen], target[chosen], weights, logistic=loss == "logistic"
+                )
+                update = {"weights": -learning_rate * gradient / len(chosen)}
+                if worker.parameters.push(update, loss=losses / len(chosen)):
+                    break

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bellwren import layout
-from bellwren.control import stages, status, supersteps
+from bellwren.control import stages, status, supersteps, training
 from bellwren.control.prepare import read_request
 from bellwren.control.reports import StageReport, read_stage
 from bellwren.control.tolerance import tolerated
@@ -80,6 +80,9 @@ def finish(state: Document, deployment: Deployment) -> Document:
     final = _final_status(ending, found, jobs)
     if iterative:
         final |= supersteps.told(job_id, jobs)
+    trained = (ending.spec or {}).get("kind") == "parameter_server"
+    if trained:
+        final |= training.told(job_id, jobs)
     if ending.spec and ending.plan and ending.profile:
         record = make_record(
             spec=ending.spec,
@@ -91,6 +94,8 @@ def finish(state: Document, deployment: Deployment) -> Document:
         )
         if iterative:
             record |= supersteps.recorded(job_id, jobs)
+        if trained:
+            record |= training.recorded(job_id, jobs)
         final["cost_usd"] = record["cost_usd"]
         jobs.put_json(layout.record(job_id), record)
         _publish(record, deployment)

@@ -31,11 +31,18 @@ def measure(document: JobSpec, job_id: str, jobs: Store, deployment: Deployment)
         "functions": {role: found for role in ROLES if (found := document.function(role))},
         "params": document.settled_params(),
     }
+    if document.kind == "parameter_server":
+        from bellwren.control.training import measured  # noqa: PLC0415  other jobs need none of it
+
+        profile |= measured(document, job_id, jobs)
     if document.items_payload is not None:
         profile |= _pickled_items(document, jobs)
-    elif document.kind == "bsp" and document.input is None:
-        parts = document.partitions
+    elif document.kind in ("bsp", "parameter_server") and document.input is None:
+        parts = document.partitions if document.kind == "bsp" else document.shards
         profile |= _inline_items(parts if isinstance(parts, list) else [None] * (parts or 0), job_id, jobs)
+    elif document.kind in ("bsp", "parameter_server") and document.input and document.input.job:
+        allowed = "data in S3, or a list; pass the results of the job: job.result()"
+        raise SpecError([Fault("input.job", f"the results of a job, in a job of kind {document.kind}", allowed)])
     elif document.items is not None:
         profile |= _inline_items(document.items, job_id, jobs)
     elif document.input is not None and document.input.job is not None:

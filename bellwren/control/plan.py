@@ -32,6 +32,8 @@ _NEXT = {
     "reduce": "REDUCE",
     "sort": "MAP",
     "merge": "REDUCE",
+    "train": "MAP",
+    "gather": "MAP",
     "supersteps": "BSP",
 }
 """The state of the state machine that runs an operation."""
@@ -131,7 +133,7 @@ def _choose(
         workers, memory_mb = default_choice(
             items=profile.get("items"), input_bytes=profile["bytes"], memory_sizes_mb=sizes
         )
-        if spec["kind"] == "bsp":
+        if spec["kind"] in ("bsp", "parameter_server"):
             workers = supersteps.default_workers(profile)
         reason = "there is no forecast, so the stated default was taken"
     if spec["workers"] != "auto":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bellwren import layout
-from bellwren.control import supersteps
+from bellwren.control import supersteps, training
 from bellwren.control.sizing import item_tasks, partition_count
 from bellwren.engine.stage import Output, Stage
 from bellwren.framing import Index
@@ -13,7 +13,9 @@ from bellwren.store import Store, parse_uri
 
 Document = dict[str, Any]
 
-_ORDERS = {"map": ["map"], "map_reduce": ["map", "reduce"], "sort": ["sort", "merge"], "bsp": ["supersteps"]}
+_ORDERS = {"map": ["map"], "map_reduce": ["map", "reduce"], "sort": ["sort", "merge"], "bsp": ["supersteps"],
+    "parameter_server": ["train", "gather"],
+}
 
 
 def order(kind: str) -> list[str]:
@@ -27,6 +29,9 @@ def first_stage(
     """The first stage, with its table of tasks written."""
     if spec["kind"] == "bsp":
         return _supersteps(job_id, spec, profile, workers=workers, memory_mb=memory_mb, jobs=jobs)
+    if spec["kind"] == "parameter_server":
+        shared = _shared(spec, profile, ("train",))
+        return training.train_stage(job_id, spec, profile, shared, workers=workers, memory_mb=memory_mb, jobs=jobs)
     if spec["kind"] == "sort":
         from bellwren.control.sorting import sort_stage  # noqa: PLC0415  other jobs need none of it
 
@@ -67,6 +72,8 @@ def next_stage(
 ) -> Stage:
     """The stage that follows ``plan["stage"]``."""
     before = plan["stages"][plan["stage"]]
+    if name == "gather":
+        return training.gather_stage(before, _output(job_id, spec, jobs.bucket), _shared(spec, profile, ("train",)))
     if name == "merge":
         from bellwren.control.sorting import merge_stage  # noqa: PLC0415  as above
 

@@ -121,6 +121,13 @@ class Channel:
         ends = list(accumulate(head["sizes"], initial=0))
         return [body[start:end] for start, end in pairwise(ends)]
 
+    def consult(self, head: dict[str, Any], *parts: bytes) -> tuple[dict[str, Any], memoryview]:
+        """Have the supervisor do something in storage that the task needs before it can go on."""
+        self._end_if_forked()
+        wire.send(self._sock, Kind.ASK, head, *parts)
+        _, answer, body = wire.receive(self._sock)
+        return answer, body
+
     def _ask(self, position: int) -> None:
         """Have the supervisor note in storage that these positions come next, before they can do any harm."""
         self.flush()

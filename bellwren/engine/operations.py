@@ -202,6 +202,20 @@ def run_merge(task: Task, functions: Functions, channel: Channel) -> None:
 
 Operation = Callable[[Task, Functions, Channel], None]
 
+def run_train(task: Task, functions: Functions, channel: Channel) -> None:
+    """Train on shards, with parameters that all share."""
+    from bellwren.engine.training import trainer  # noqa: PLC0415  other jobs need none of it
+
+    trainer.run_train(task, functions, channel)
+
+
+def run_gather(task: Task, functions: Functions, channel: Channel) -> None:
+    """Make the shared parameters the result."""
+    from bellwren.engine.training import trainer  # noqa: PLC0415  as above
+
+    trainer.run_gather(task, functions, channel)
+
+
 OPERATIONS: dict[str, Operation] = {
     "map": run_map,
     "shuffle": run_shuffle,
@@ -209,6 +223,8 @@ OPERATIONS: dict[str, Operation] = {
     "sort": run_sort,
     "merge": run_merge,
     "supersteps": run_supersteps,
+    "train": run_train,
+    "gather": run_gather,
 }
 
 

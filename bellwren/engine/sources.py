@@ -34,6 +34,10 @@ async def open_source(io: Pool, job_id: str, stage: Stage) -> Source:
     """The source that the stage's input names."""
     if stage.input["kind"] == "shuffle":
         return ShuffleSource(io, job_id, stage)
+    if stage.operation in ("train", "gather"):
+        from bellwren.engine.training.ledger import open_source as open_shards  # noqa: PLC0415  only they need it
+
+        return await open_shards(io, job_id, stage)
     if stage.input["kind"] == "runs":
         from bellwren.engine.sorting.source import RunSource  # noqa: PLC0415  only sorts need it
 

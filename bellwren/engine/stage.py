@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from bellwren.parts import Format
 
-Operation = Literal["map", "shuffle", "reduce", "sort", "merge", "supersteps"]
+Operation = Literal["map", "shuffle", "reduce", "sort", "merge", "supersteps", "train", "gather"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class Stage:
     round from which on they count as done."""
 
     supersteps: dict[str, Any] = field(default_factory=dict)
-    """Of a stage of supersteps: ``partitions``, ``max_supersteps``, ``resident``, ``gather_s``. A task is a group."""
+    """Of a stage of supersteps: ``partitions``, ``max_supersteps``, ``resident``, ``gather_s``. A task is a group. Of
+    training: ``shards``, ``staleness``, ``parameters``."""
 
     @property
     def shareable(self) -> bool:

@@ -30,6 +30,7 @@ class Kind(IntEnum):
     DONE = 13
     NEED = 14
     STEP = 15
+    ASK = 16
 
 
 class Closed(ConnectionError):
