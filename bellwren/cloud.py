@@ -16,14 +16,15 @@ import boto3
 from bellwren import layout, spec
 from bellwren.clients import Access, Clients, LocalAccess, SessionAccess
 from bellwren.deployment import Deployment
-from bellwren.errors import NestedJob, NotDeployed
+from bellwren.errors import NestedJob, NotDeployed, SpecError
 from bellwren.job import Job
 from bellwren.options import Options
-from bellwren.spec import identity
+from bellwren.spec import identity, strict_json
 from bellwren.store import Store
 
 if TYPE_CHECKING:
     from bellwren.executor import Executor
+    from bellwren.spec.inspection import Reading
 
 _START_LIMIT_BYTES = 200_000
 """An execution's input may be 262,144 bytes; a larger document goes through storage."""
@@ -99,10 +100,10 @@ class Cloud:
             SpecError: naming every fault of the document; nothing is started then.
         """
         if isinstance(document, str | Path):
-            checked = spec.parse(Path(document).read_bytes())
+            reading = strict_json.read(Path(document).read_bytes())
         else:
-            checked = spec.from_dict(document)
-        return self._start(checked, progress=progress)
+            reading = strict_json.adopt(document)
+        return self._start(self._checked(reading), progress=progress)
 
     def map(self, function: Callable[[Any], Any], items: Any, **options: Any) -> Job:
         """Call ``function`` on each item; ``.result()`` is the list of results, in item order.
@@ -339,6 +340,20 @@ class Cloud:
             return str(claim["execution"])
         machine = self.deployment.state_machine_arn
         return f"{machine.replace(':stateMachine:', ':execution:')}:{job_id}"
+
+    def _checked(self, reading: Reading) -> spec.JobSpec:
+        """The document, complete; what it requires is built if it does not come with it."""
+        from bellwren.spec.validate import validate  # noqa: PLC0415  pydantic, as late as for the other calls
+
+        try:
+            return validate(reading)
+        except SpecError as error:
+            # Anything else that is wrong is told before pip is asked.
+            if [fault.field for fault in error.faults] != ["requirements"] or "bundle" in reading.value:
+                raise
+        from bellwren.submission import bundled  # noqa: PLC0415  only jobs with requirements need it
+
+        return spec.from_dict(bundled(reading.value, self))
 
     def _run(
         self,

@@ -31,6 +31,10 @@ class Deployment:
     version: str = ""
     python: str = ""
     """Python minor version of the workers, e.g. ``3.11``."""
+    worker_platforms: tuple[str, ...] = ()
+    """Platform tags of wheels that load on the workers, best first; empty where they run in this machine's Python."""
+    worker_packages: tuple[str, ...] | None = None
+    """Distributions that workers have beyond the standard library; None where they have what is installed here."""
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] = os.environ) -> Deployment:
@@ -59,6 +63,9 @@ class Deployment:
         values["worker_functions"] = _by_memory(values["worker_functions"])
         values["worker_memory_mb"] = tuple(sorted(values["worker_functions"]))
         values["input_buckets"] = tuple(values.get("input_buckets", ()))
+        values["worker_platforms"] = tuple(values.get("worker_platforms", ()))
+        packages = values.get("worker_packages")
+        values["worker_packages"] = None if packages is None else tuple(packages)
         known = {field.name for field in fields(Deployment)}
         return Deployment(**{name: value for name, value in values.items() if name in known})
 

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _LABEL = re.compile(r"[^A-Za-z0-9._-]+")
 _PIECE_BYTES = 1 << 20
 
+_NOTHING = {"bellwren": 1, "algorithm": "wordcount", "items": []}
+_NO_BUNDLE = {"key": layout.code("0" * 64), "sha256": "0" * 64, "python": "3.11", "unpacked_bytes": 0}
+"""Make a whole document of requirements alone, to have them judged before pip is asked."""
+
 Uploads = dict[str, bytes | BinaryIO]
 """What is to be stored under which key, in the order of storing."""
 
@@ -71,8 +75,9 @@ def make_document(
         needs = _add_items(document, items, uploads, stack)
         # Results of an earlier job may be of classes that its function brought along.
         modules = own_modules(items) if isinstance(items, Job) else ()
+        packages = add_bundle(document, uploads, stack, cloud)
         payloads = {
-            role: pack(function, needs=needs, modules=modules)
+            role: pack(function, needs=needs, modules=modules, worker_packages=packages)
             for role, function in functions.items()
             if function is not None
         }
@@ -153,6 +158,39 @@ def _add_items(document: dict[str, Any], items: Any, uploads: Uploads, stack: Ex
         "count": written.count,
     }
     return written.needs
+
+
+def add_bundle(
+    document: dict[str, Any], uploads: Uploads, stack: ExitStack, cloud: Cloud
+) -> list[str] | None:
+    """Build what the document requires, and name it there; returns the packages that workers then have, if known.
+
+    Raises:
+        PayloadError: naming what cannot be resolved, or is too large.
+    """
+    required = document.get("requirements")
+    known = getattr(cloud, "deployment", None) and cloud.deployment.worker_packages
+    if not required:
+        return None if known is None else list(known)
+    from bellwren.requirements import Target, build  # noqa: PLC0415  only jobs with requirements need pip
+
+    spec.from_dict({**_NOTHING, "requirements": required, "bundle": _NO_BUNDLE})
+    bundle = build(required, Target.of(cloud.deployment))
+    key = layout.code(bundle.sha256)
+    uploads[key] = stack.enter_context(bundle.path.open("rb"))
+    document["bundle"] = bundle.reference(key)
+    return None if known is None else [*known, *(one.partition("==")[0] for one in bundle.resolved)]
+
+
+def bundled(document: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
+    """A document with the bundle of what it requires built, uploaded and named in it. Raises as ``add_bundle``."""
+    complete = dict(document)
+    uploads: Uploads = {}
+    with ExitStack() as stack:
+        add_bundle(complete, uploads, stack, cloud)
+        spec.from_dict(complete)
+        upload(uploads, cloud.jobs_store)
+    return complete
 
 
 def own_modules(job: Job) -> tuple[str, ...]:

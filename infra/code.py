@@ -26,6 +26,22 @@ class FunctionCode:
         """The Python of the clients, whose functions travel as pickles."""
         return self._runtime(WORKER, self._settings.python, self._settings.worker_architecture)
 
+    def worker_platforms(self) -> list[str]:
+        """Platform tags of wheels that load on the workers; none where they run in this machine's Python."""
+        settings = self._settings
+        if settings.packaging != "aws":
+            return []
+        return Target(settings.python, settings.worker_architecture).platforms()
+
+    def worker_packages(self) -> list[str] | None:
+        """Distributions in the workers' bundle; None where the workers have what is installed on this machine."""
+        settings = self._settings
+        if settings.packaging != "aws":
+            return None
+        bundle = self._packer.bundle(WORKER, Target(settings.python, settings.worker_architecture))
+        infos = sorted(bundle.folder.glob("*.dist-info"))
+        return [info.name.removesuffix(".dist-info").rpartition("-")[0] for info in infos]
+
     def predict(self) -> Runtime:
         """A Python that onnxruntime has wheels for."""
         python = self._settings.python

@@ -61,7 +61,7 @@ class Compute(cdk.Stack):
         )
         SpecDropped(self, "SpecDropped", stage=stage, machine=machine, undelivered=undelivered)
         JobEnded(self, "JobEnded", stage=stage, machine=machine, finish=finish, undelivered=unfinished)
-        self._publish(machine, worker_arns)
+        self._publish(machine, worker_arns, code)
 
     def _worker(self, memory_mb: int, code: FunctionCode) -> Function:
         settings = self._stage.settings
@@ -87,7 +87,7 @@ class Compute(cdk.Stack):
             **options,
         )
 
-    def _publish(self, machine: JobMachine, worker_arns: dict[str, str]) -> None:
+    def _publish(self, machine: JobMachine, worker_arns: dict[str, str], code: FunctionCode) -> None:
         """Say in one parameter where everything is: all that a client needs to know is the stage's name."""
         settings, names = self._stage.settings, self._stage.names
         where = {
@@ -96,6 +96,8 @@ class Compute(cdk.Stack):
             "account": cdk.Aws.ACCOUNT_ID,
             "version": bellwren.__version__,
             "python": settings.python,
+            "worker_platforms": code.worker_platforms(),
+            "worker_packages": code.worker_packages(),
             "jobs_bucket": names.bucket("jobs"),
             "data_bucket": names.bucket("data"),
             "records_bucket": names.bucket("records"),

@@ -99,7 +99,7 @@ def _items(key: str, codec: str, index: Index) -> dict[str, Any]:
 def _check_versions(document: JobSpec) -> None:
     """This function runs the Python of the workers. What another one pickled is refused before anybody loads it."""
     here = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    pickled = {"items_payload": document.items_payload}
+    pickled: dict[str, Any] = {"items_payload": document.items_payload, "bundle": document.bundle}
     pickled |= {f"payload.{role}": getattr(document.payload, role, None) for role in PICKLED_ROLES}
     faults = [
         Fault(

@@ -101,6 +101,7 @@ def _shared(spec: Document, profile: Document, roles: tuple[str, ...]) -> Docume
         "functions": {role: functions[role] for role in roles if functions.get(role)},
         "params": profile["params"],
         "env": spec["env"],
+        "bundle": spec.get("bundle"),
         "retries": spec["retries"],
         "retry_on": tuple(spec["retry_on"]),
         "item_timeout_s": spec.get("item_timeout_s"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import sys
 
 from bellwren.engine import operations, wire
 from bellwren.engine.attempt import LINE_CLOSED_EXIT, OUT_OF_MEMORY_EXIT
@@ -26,6 +27,8 @@ def live(sock: socket.socket, progress: Progress, slot: int, log_fd: int) -> Non
     _, setup, code = wire.receive(sock)
     stage = Stage.from_dict(setup["stage"])
     os.environ.update(stage.env)
+    if setup["packages"]:
+        sys.path.insert(0, setup["packages"])
     try:
         functions = load(stage, _cut(code, setup["code"]))
     except BaseException as error:  # noqa: BLE001  user code runs at import, and SystemExit must not pass for success

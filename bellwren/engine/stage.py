@@ -43,6 +43,8 @@ class Stage:
     """None for a stage whose output the next stage reads."""
     params: dict[str, Any] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
+    bundle: dict[str, Any] | None = None
+    """The packages that the job requires: ``{"key", "sha256", "python", "unpacked_bytes", ...}``."""
     retries: int = 2
     retry_on: tuple[str, ...] = ()
     item_timeout_s: float | None = None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from bellwren import layout
 from bellwren.control.status import FINAL
-from bellwren.engine import outrun, sources
+from bellwren.engine import bundles, outrun, sources
 from bellwren.engine.capacity import runner_memory_bytes, vcpus
 from bellwren.engine.claims import Claims, claim_order, home_run, leftover_order
 from bellwren.engine.commit import Committer
@@ -131,9 +131,10 @@ class Supervisor:
         a = self._a
         self._claims = Claims(self._io.jobs, a.job_id, a.stage, a.round, a.worker, a.invocation)
         self._commit = Committer(self._io, a.job_id, self._stage, self._report)
-        self._source, self._code = await asyncio.gather(
+        self._source, self._code, self._packages = await asyncio.gather(
             sources.open_source(self._io, a.job_id, self._stage),
             sources.load_code(self._io, self._stage),
+            bundles.provide(self._io, self._stage.bundle),
         )
         if self._stage.operation == "supersteps":
             await self._stay()
@@ -266,6 +267,7 @@ class Supervisor:
         setup = {
             "job_id": self._a.job_id,
             "stage": self._stage.as_dict(),
+            "packages": self._packages,
             "code": [(sha256, len(data)) for sha256, data in self._code.items()],
         }
         code = b"".join(self._code.values())

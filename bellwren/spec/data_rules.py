@@ -152,7 +152,7 @@ def output_lies_outside_the_input(draft: Draft) -> Iterator[Fault]:
 
 def pickles_are_named_by_their_checksum(draft: Draft) -> Iterator[Fault]:
     """What is unpickled is what was checked."""
-    places: list[tuple[str, ...]] = [("items_payload",), ("parameters_payload",)]
+    places: list[tuple[str, ...]] = [("items_payload",), ("parameters_payload",), ("bundle",)]
     places += [("payload", role) for role in draft.section("payload")]
     for place in places:
         pickled = draft.sound(place[0]) or {}
@@ -160,6 +160,20 @@ def pickles_are_named_by_their_checksum(draft: Draft) -> Iterator[Fault]:
             pickled = pickled.get(step, {})
         if pickled and pickled["key"] != layout.code(pickled["sha256"].lower()):
             yield Fault(path((*place, "key")), found(pickled["key"]), "code/ and the sha256 beside it")
+
+
+def requirements_come_with_their_bundle(draft: Draft) -> Iterator[Fault]:
+    """Packages are resolved where the document is made: a worker that did it would do so at every cold start."""
+    required = draft.sound("requirements")
+    if required and not draft.given("bundle"):
+        yield Fault(
+            "requirements",
+            found(required),
+            "requirements of a job that the Python client submits (`bellwren submit` does too): it builds their"
+            " `bundle`; or put the packages into the code zip, or deploy them with the workers",
+        )
+    if draft.given("bundle") and not required and "requirements" not in draft.faulty:
+        yield Fault("bundle", "a bundle, and no requirements", "the requirements that it was built for")
 
 
 def gives_raw(document: dict[str, Any], kind: str) -> bool:
@@ -250,6 +264,7 @@ RULES = (
     options_fit_the_format,
     output_lies_outside_the_input,
     pickles_are_named_by_their_checksum,
+    requirements_come_with_their_bundle,
     the_output_format_fits,
     records_fit_the_sort,
 )

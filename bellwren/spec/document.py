@@ -20,7 +20,17 @@ from bellwren.spec.fields import (
     Whole,
     at_most,
 )
-from bellwren.spec.sections import PICKLED, Code, Input, Output, Payload, Pickle, PickledItems, Section
+from bellwren.spec.sections import (
+    PICKLED,
+    Bundle,
+    Code,
+    Input,
+    Output,
+    Payload,
+    Pickle,
+    PickledItems,
+    Section,
+)
 
 Kind = Literal["map", "map_reduce", "sort", "bsp", "parameter_server"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -164,6 +174,13 @@ class JobSpec(Section):
         at_most(100, "requirements"),
         Says("Packages that the code needs", 'up to 100 requirements of pip, such as "networkx>=3"'),
     ] = Field(default_factory=list)
+    bundle: Annotated[
+        Bundle | None,
+        Says(
+            "The required packages, built by the Python client",
+            "an object with key, sha256, python, unpacked_bytes",
+        ),
+    ] = None
     env: Annotated[
         dict[EnvironmentName, Annotated[str, Field(max_length=4_096, pattern=r"^[^\x00]*$")]],
         Field(max_length=100),

@@ -91,6 +91,30 @@ class PickledItems(Pickle):
     ]
 
 
+class Bundle(Section):
+    """The packages that `requirements` ask for, resolved and built for the workers by the Python client."""
+
+    key: Annotated[
+        str,
+        Matching("code/[0-9a-f]{64}", "code/ and the sha256 in lower case"),
+        Says("Key in the jobs bucket", "code/ and the sha256 in lower case"),
+    ]
+    sha256: Annotated[Sha256, Says("Checksum, compared before anything is unpacked", "64 hexadecimal digits")]
+    python: Annotated[
+        str,
+        Matching(r"3\.[0-9]{1,2}", 'major and minor version of Python, such as "3.11"'),
+        Says("Python for which it was built", 'major and minor version, such as "3.11"'),
+    ]
+    unpacked_bytes: Annotated[
+        int, Field(ge=0, le=2**53), Whole, Says("What it takes on a worker's disk", "a whole number from 0")
+    ]
+    resolved: Annotated[
+        list[Annotated[str, Field(max_length=200)]],
+        Field(max_length=1_000),
+        Says("What is in it", "up to 1,000 distributions", 'such as "pandas==2.2.3"'),
+    ] = Field(default_factory=list)
+
+
 PICKLED = "an object with key, sha256, python, cloudpickle"
 
 

@@ -60,6 +60,9 @@ JSON_VALUES = st.recursive(
     max_leaves=8,
 )
 
+BUNDLE = {"key": PICKLE["key"], "sha256": PICKLE["sha256"], "python": "3.12", "unpacked_bytes": 10}
+"""What the client built of requirements."""
+
 _BUCKETS = st.from_regex(r"\A[a-z0-9][a-z0-9-]{1,20}[a-z0-9]\Z")
 _KEYS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 _FUNCTIONS = st.sampled_from(["m:f", "pkg.mod:Class.method", "módulo:función"])
@@ -150,6 +153,8 @@ def valid_documents(draw: st.DrawFn) -> dict[str, Any]:
         )
     )
     document = {"bellwren": 1, **work, **draw(_OPTIONS)}
+    if document.get("requirements"):
+        document["bundle"] = {**BUNDLE, "resolved": draw(st.just([]) | st.just(["networkx==3.4"]))}
     if "algorithm" in work and "params" not in work and draw(st.booleans()):
         document["params"] = {}
     if work.get("code") or work.get("payload"):

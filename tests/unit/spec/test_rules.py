@@ -12,7 +12,7 @@ from bellwren.spec import KINDS, parse
 from bellwren.spec.available import AVAILABLE_INPUTS, AVAILABLE_KINDS
 from bellwren.spec.sections import SOURCES
 
-from .documents import CODE, OWN_MAP, PICKLE, WORDCOUNT, faults, read
+from .documents import BUNDLE, CODE, OWN_MAP, PICKLE, WORDCOUNT, faults, read
 
 BSP: dict[str, Any] = {"bellwren": 1, "kind": "bsp", "code": CODE, "step": "m:s", "partitions": 4}
 SERVER: dict[str, Any] = {
@@ -348,3 +348,18 @@ def test_parameters_of_a_builtin_algorithm_are_checked(
 def test_parameters_of_the_users_own_functions_are_free() -> None:
     anything = {"k": None, "deep": {"list": [1, "x", {}]}, "": 0}
     assert read({**OWN_MAP, "params": anything}).params == anything
+
+
+def test_requirements_come_with_the_bundle_that_was_built_of_them() -> None:
+    with pytest.raises(SpecError) as caught:
+        read({**OWN_MAP, "requirements": ["networkx>=3"]})
+    (fault,) = caught.value.faults
+    assert fault.field == "requirements"
+    assert "`bellwren submit`" in fault.allowed
+    read({**OWN_MAP, "requirements": ["networkx>=3"], "bundle": BUNDLE})
+    with pytest.raises(SpecError) as caught:
+        read({**OWN_MAP, "bundle": BUNDLE})
+    assert [fault.field for fault in caught.value.faults] == ["bundle"]
+    with pytest.raises(SpecError) as caught:
+        read({**OWN_MAP, "requirements": ["networkx"], "bundle": {**BUNDLE, "sha256": "0" * 64}})
+    assert [fault.field for fault in caught.value.faults] == ["bundle.key"]
