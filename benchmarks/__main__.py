@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.report import Row, table, write
 
-BENCHMARKS = ("imports", "warm_map", "wordcount")
+BENCHMARKS = ("imports", "warm_map", "wordcount", "bsp")
 
 
 def main(names: list[str]) -> None:

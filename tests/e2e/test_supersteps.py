@@ -89,3 +89,13 @@ def test_a_document_with_no_code_ranks_a_real_graph(deployment: Any, cloud: Clou
     assert [ranks[str(node)] for node, _ in expected] == pytest.approx(
         [rank for _, rank in expected], abs=1e-6
     )
+
+
+def test_no_push_to_shared_parameters_is_lost(cloud: Cloud) -> None:
+    def train(worker: Any) -> None:
+        for _ in range(5):
+            worker.parameters.push({"n": 1.0}, loss=0.5)
+
+    job = cloud.parameter_server(train, 3, {"n": 0.0}, workers=2, progress=False)
+    assert job.result(timeout=90) == {"n": 15.0}
+    assert (job.status()["pushes"], len(job.record["losses"])) == (15, 15)
