@@ -8,6 +8,7 @@ the same however many records there are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,18 +99,17 @@ def draw_contexts(cells: Cells, most: int, seed: int) -> list[int]:
     return sorted(int(context) for context in order[: max(1, int(within.sum()))])
 
 
-def same_context(a: Cells | tuple[str, ...], b: Cells | tuple[str, ...]) -> Tensor:
-    """1 where two contexts are one. Shape [Ca, Cb]."""
-    left, right = (side_.keys if isinstance(side_, Cells) else side_ for side_ in (a, b))
-    return torch.from_numpy(
-        np.array([[float(x == y) for y in right] for x in left]).reshape(len(left), len(right))
-    )
+def same_context(a: Sequence[str], b: Sequence[str]) -> Tensor:
+    """1 where two contexts, given by their keys, are one. Shape [Ca, Cb]."""
+    numbers = {key: at for at, key in enumerate(dict.fromkeys([*a, *b]))}
+    left, right = (np.array([numbers[key] for key in keys], dtype=np.int64) for keys in (a, b))
+    return torch.from_numpy((left[:, None] == right[None, :]).astype(np.float64))
 
 
 def total_covariance(p: kernel.Parameters, layout: Layout, cells: Cells, noise: Tensor) -> Tensor:
     """Covariance of the cells' measured medians. Shape [N, N]."""
     runs = side(cells)
-    matrix = kernel.covariance(p, layout, runs, runs, same_context(cells, cells))
+    matrix = kernel.covariance(p, layout, runs, runs, same_context(cells.keys, cells.keys))
     return matrix + torch.diag(p["noise"] ** 2 * noise + _JITTER)
 
 
@@ -153,12 +153,13 @@ def condition_on(cells: Cells, known: Learned) -> General:
     with torch.no_grad():
         p = kernel.unpack(known.vector, layout)
         aim = targets(cells, known.trend, known.noise)
-        runs, same = side(cells), same_context(cells, cells)
+        runs = side(cells)
         chosen, contexts = _inducing(cells, p, layout, INDUCING)
         z = kernel.Side(
             runs.properties[contexts], runs.rows[chosen], _renumber(cells.context_of[chosen], contexts)
         )
-        k_zn = kernel.covariance(p, layout, z, runs, same[contexts])
+        keys = tuple(cells.keys[at] for at in contexts)
+        k_zn = kernel.covariance(p, layout, z, runs, same_context(keys, cells.keys))
         k_zz = k_zn[:, chosen]
         factor = torch.linalg.cholesky(k_zz + _JITTER * 10 * torch.eye(len(chosen), dtype=k_zz.dtype))
         half = torch.linalg.solve_triangular(factor, k_zn, upper=False)
@@ -180,7 +181,7 @@ def condition_on(cells: Cells, known: Learned) -> General:
         trend=known.trend,
         noise=known.noise,
         inducing=z,
-        keys=tuple(cells.keys[at] for at in contexts),
+        keys=keys,
         weights=weights.contiguous(),
         root=root.contiguous(),
     )
@@ -199,7 +200,7 @@ def _inducing(cells: Cells, p: kernel.Parameters, layout: Layout, most: int) -> 
 
 def _pivots(cells: Cells, p: kernel.Parameters, layout: Layout, most: int) -> list[int]:
     """Pivoted incomplete Cholesky: again and again the cell that those chosen so far say least about."""
-    runs, same = side(cells), same_context(cells, cells)
+    runs = side(cells)
     left = kernel.variance(p, layout, runs).clone()
     basis = torch.zeros((most, len(cells)), dtype=left.dtype)
     chosen: list[int] = []
@@ -207,7 +208,8 @@ def _pivots(cells: Cells, p: kernel.Parameters, layout: Layout, most: int) -> li
         pivot = int(left.argmax())
         context = int(cells.context_of[pivot])
         one = kernel.Side(runs.properties[context : context + 1], runs.rows[pivot : pivot + 1])
-        row = kernel.covariance(p, layout, one, runs, same[context : context + 1])[0]
+        same = same_context(cells.keys[context : context + 1], cells.keys)
+        row = kernel.covariance(p, layout, one, runs, same)[0]
         row = (row - basis[:at, pivot] @ basis[:at]) / left[pivot].clamp_min(1e-12).sqrt()
         basis[at] = row
         left = (left - row**2).clamp_min(0.0)
