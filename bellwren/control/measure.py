@@ -42,7 +42,9 @@ def measure(document: JobSpec, job_id: str, jobs: Store, deployment: Deployment)
         profile |= _inline_items(parts if isinstance(parts, list) else [None] * (parts or 0), job_id, jobs)
     elif document.kind in ("bsp", "parameter_server") and document.input and document.input.job:
         allowed = "data in S3, or a list; pass the results of the job: job.result()"
-        raise SpecError([Fault("input.job", f"the results of a job, in a job of kind {document.kind}", allowed)])
+        raise SpecError(
+            [Fault("input.job", f"the results of a job, in a job of kind {document.kind}", allowed)]
+        )
     elif document.items is not None:
         profile |= _inline_items(document.items, job_id, jobs)
     elif document.input is not None and document.input.job is not None:

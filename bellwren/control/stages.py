@@ -13,7 +13,11 @@ from bellwren.store import Store, parse_uri
 
 Document = dict[str, Any]
 
-_ORDERS = {"map": ["map"], "map_reduce": ["map", "reduce"], "sort": ["sort", "merge"], "bsp": ["supersteps"],
+_ORDERS = {
+    "map": ["map"],
+    "map_reduce": ["map", "reduce"],
+    "sort": ["sort", "merge"],
+    "bsp": ["supersteps"],
     "parameter_server": ["train", "gather"],
 }
 
@@ -31,7 +35,9 @@ def first_stage(
         return _supersteps(job_id, spec, profile, workers=workers, memory_mb=memory_mb, jobs=jobs)
     if spec["kind"] == "parameter_server":
         shared = _shared(spec, profile, ("train",))
-        return training.train_stage(job_id, spec, profile, shared, workers=workers, memory_mb=memory_mb, jobs=jobs)
+        return training.train_stage(
+            job_id, spec, profile, shared, workers=workers, memory_mb=memory_mb, jobs=jobs
+        )
     if spec["kind"] == "sort":
         from bellwren.control.sorting import sort_stage  # noqa: PLC0415  other jobs need none of it
 
@@ -73,7 +79,9 @@ def next_stage(
     """The stage that follows ``plan["stage"]``."""
     before = plan["stages"][plan["stage"]]
     if name == "gather":
-        return training.gather_stage(before, _output(job_id, spec, jobs.bucket), _shared(spec, profile, ("train",)))
+        return training.gather_stage(
+            before, _output(job_id, spec, jobs.bucket), _shared(spec, profile, ("train",))
+        )
     if name == "merge":
         from bellwren.control.sorting import merge_stage  # noqa: PLC0415  as above
 

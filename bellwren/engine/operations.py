@@ -202,6 +202,7 @@ def run_merge(task: Task, functions: Functions, channel: Channel) -> None:
 
 Operation = Callable[[Task, Functions, Channel], None]
 
+
 def run_train(task: Task, functions: Functions, channel: Channel) -> None:
     """Train on shards, with parameters that all share."""
     from bellwren.engine.training import trainer  # noqa: PLC0415  other jobs need none of it
