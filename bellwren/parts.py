@@ -33,11 +33,11 @@ def encode_result(format_: Format, frame: Frame) -> bytes:
     return b"".join(pieces)
 
 
-def whole_part(format_: Format, encoded: Sequence[bytes], count: int) -> bytes:
+def whole_part(format_: Format, encoded: Sequence[bytes | memoryview], count: int) -> bytes:
     """A part of ``count`` encoded results."""
     if format_ != "pickle":
         return b"".join(encoded)
-    pieces = [framing.HEADER, *encoded]
+    pieces: list[bytes | memoryview] = [framing.HEADER, *encoded]
     framing.write_frame(pieces.append, Kind.END, struct.pack("<Q", count))
     return b"".join(pieces)
 

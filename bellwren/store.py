@@ -152,7 +152,7 @@ class Store:
         """Write an object of any size, or the rest of a file: large ones in several requests at once."""
         obstore.put(self._s3, key, data)
 
-    def create(self, key: str, data: bytes, metadata: dict[str, str] | None = None) -> bool:
+    def create(self, key: str, data: bytes | memoryview, metadata: dict[str, str] | None = None) -> bool:
         """Write the object only if there is none (``If-None-Match: *``); False if there was one.
 
         False does not mean that another writer was first: a response lost on the way makes the retry meet our own
@@ -171,7 +171,9 @@ class Store:
             return False
         return True
 
-    def replace(self, key: str, data: bytes, etag: str, metadata: dict[str, str] | None = None) -> bool:
+    def replace(
+        self, key: str, data: bytes | memoryview, etag: str, metadata: dict[str, str] | None = None
+    ) -> bool:
         """Write the object only if it still is the one with this ETag (compare and swap); False if not."""
         try:
             obstore.put(self._s3, key, data, mode={"e_tag": etag}, use_multipart=False, attributes=metadata)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -156,7 +156,9 @@ class Attempt:
             if watcher:
                 watcher.cancel()
 
-    def _message(self, work: Work, done: Progressed, stop: int | None) -> tuple[dict[str, Any], list[bytes]]:
+    def _message(
+        self, work: Work, done: Progressed, stop: int | None
+    ) -> tuple[dict[str, Any], Sequence[bytes | memoryview]]:
         """What the runner is told of the task, with what there is of it already."""
         head = {**work.head, "task": work.task, "start": done.consumed, "stop": stop, "skip": self._skip}
         if self._trail.careful:
@@ -167,9 +169,9 @@ class Attempt:
 
     def _collect(self, answer: dict[str, Any], body: memoryview, done: Progressed) -> None:
         if answer.get("shuffled"):
-            done.shuffled = bytes(body)
+            done.shuffled = body
         elif len(body):
-            done.parts.append(bytes(body))
+            done.parts.append(body)
         done.consumed += answer.get("consumed", 0)
         done.count += answer.get("count", 0)
         done.add_failures(answer.get("failures", ()))

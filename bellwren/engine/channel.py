@@ -96,8 +96,8 @@ class Channel:
         self._forget()
         self._flushed = time.monotonic()
 
-    def done(self, head: dict[str, Any] | None = None, body: bytes = b"") -> None:
-        """Send the rest, and that the task has ended."""
+    def done(self, head: dict[str, Any] | None = None, *body: bytes) -> None:
+        """Send the rest, and that the task has ended; the pieces of ``body`` arrive joined."""
         for stream in (sys.stdout, sys.stderr):
             # Whatever user code has made of them, and even if nothing: what it printed is to be in the log.
             with contextlib.suppress(Exception):
@@ -105,7 +105,7 @@ class Channel:
         self.flush()
         self._progress.set(self._slot, -1, 0.0)
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-        wire.send(self._sock, Kind.DONE, {**(head or {}), "peak_mb": peak_mb}, body)
+        wire.send(self._sock, Kind.DONE, {**(head or {}), "peak_mb": peak_mb}, *body)
 
     def pull(self, segment: int) -> memoryview:
         """Ask the supervisor for the next blocks of a segment."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 
 from bellwren import layout
 from bellwren.engine.attempt import Work
@@ -21,6 +22,8 @@ ITEMS = "bellwren-items"
 FAILED = "bellwren-failed"
 """Metadata of an output: how many of them failed."""
 _IN_FLIGHT = 8
+_IN_FLIGHT_BYTES = 24 << 20
+"""What waits to be written has no other bound: a store may be slower than the runners."""
 
 
 def output_key(job_id: str, stage: Stage, task: int) -> str:
@@ -41,6 +44,7 @@ class Committer:
         self._bucket = output_bucket(stage, io.jobs.bucket)
         self._limit = asyncio.Semaphore(_IN_FLIGHT)
         self._under_way: set[asyncio.Task[None]] = set()
+        self._bytes = 0
         self.committing: set[int] = set()
         """Tasks whose output is on its way."""
 
@@ -63,9 +67,19 @@ class Committer:
         """Start committing, and return as soon as few enough commits are under way."""
         self.committing.add(work.task)
         await self._limit.acquire()
+        while (under_way := self._pending()) and self._bytes + done.size > _IN_FLIGHT_BYTES:
+            await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+        self._bytes += done.size
         task = asyncio.create_task(self._write(work, done))
         self._under_way.add(task)
-        task.add_done_callback(lambda _: self._limit.release())
+        task.add_done_callback(partial(self._landed, done.size))
+
+    def _pending(self) -> set[asyncio.Task[None]]:
+        return {task for task in self._under_way if not task.done()}
+
+    def _landed(self, size: int, _: asyncio.Task[None]) -> None:
+        self._bytes -= size
+        self._limit.release()
 
     async def finish(self) -> None:
         """Wait for the commits under way, and raise what one of them met."""
@@ -86,7 +100,7 @@ class Committer:
         self.committing.discard(work.task)
         self._report.ended(work, done, "committed" if first else "lost", time.monotonic() - began)
 
-    async def _create(self, task: int, data: bytes, metadata: dict[str, str]) -> bool:
+    async def _create(self, task: int, data: bytes | memoryview, metadata: dict[str, str]) -> bool:
         key = output_key(self._job_id, self._stage, task)
         if str(task) not in self._stage.redo:
             return await self.io.create(self._bucket, key, data, metadata)

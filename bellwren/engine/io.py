@@ -66,7 +66,7 @@ class Pool:
         return await self.call(self.store(bucket).get_range, key, start, end, etag=etag)
 
     async def create(
-        self, bucket: str, key: str, data: bytes, metadata: dict[str, str] | None = None
+        self, bucket: str, key: str, data: bytes | memoryview, metadata: dict[str, str] | None = None
     ) -> bool:
         """Create an object; False if there was one that differs.
 

@@ -21,7 +21,7 @@ class Progressed:
     start: int = 0
     consumed: int = 0
     """The first position without a result yet."""
-    parts: list[bytes] = field(default_factory=list)
+    parts: list[bytes | memoryview] = field(default_factory=list)
     """Results as they stand in the output."""
     count: int = 0
     """Results in ``parts``, failures included; not the number of positions where one gives several results."""
@@ -30,7 +30,7 @@ class Progressed:
     """The first ``MAX_REPORTED_FAILURES`` of them."""
     complete: bool = False
     """Whether ``consumed`` is the end of the task."""
-    shuffled: bytes | None = None
+    shuffled: bytes | memoryview | None = None
     """For a shuffle the object of everything so far, instead of ``parts``."""
     log: Log = field(default_factory=Log)
     """What user code printed."""
@@ -38,6 +38,11 @@ class Progressed:
     lost_runners: int = 0
     peak_mb: int = 0
     """Most memory that a runner of the task has had, what it shares with others included."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of what was produced."""
+        return len(self.shuffled) if self.shuffled is not None else sum(map(len, self.parts))
 
     def add_failures(self, failures: Iterable[dict[str, Any]]) -> None:
         """Count failures, and keep as many as are reported."""

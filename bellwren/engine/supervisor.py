@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from bellwren import layout
 from bellwren.control.status import FINAL
 from bellwren.engine import bundles, outrun, sources
+from bellwren.engine.allocator import return_large_blocks
 from bellwren.engine.capacity import runner_memory_bytes, vcpus
 from bellwren.engine.claims import Claims, claim_order, home_run, leftover_order
 from bellwren.engine.commit import Committer
@@ -56,6 +57,7 @@ class Assignment:
 
 def live(assignment: Assignment, control: socket.socket, progress: Progress) -> None:
     """The supervisor process: its whole life, from fork to exit."""
+    return_large_blocks()
     asyncio.run(_live(assignment, control, progress))
 
 

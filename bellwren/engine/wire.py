@@ -15,6 +15,7 @@ from typing import Any
 
 _FRAME = struct.Struct(">BQ")
 _LENGTH = struct.Struct(">I")
+_STRIDE_BYTES = 1 << 20
 
 
 class Kind(IntEnum):
@@ -66,7 +67,10 @@ async def write(
     length = _LENGTH.size + len(document) + sum(len(part) for part in parts)
     writer.write(_FRAME.pack(kind, length) + _LENGTH.pack(len(document)) + document)
     for part in parts:
-        writer.write(part)
+        view = memoryview(part)
+        for start in range(0, len(view), _STRIDE_BYTES):
+            writer.write(view[start : start + _STRIDE_BYTES])
+            await writer.drain()
     await writer.drain()
 
 
@@ -78,9 +82,24 @@ async def read(reader: asyncio.StreamReader) -> tuple[Kind, dict[str, Any], memo
     """
     try:
         kind, length = _FRAME.unpack(await reader.readexactly(_FRAME.size))
-        return _opened(Kind(kind), await reader.readexactly(length))
+        return _opened(Kind(kind), await _large(reader, length))
     except (asyncio.IncompleteReadError, ConnectionError, ValueError) as error:
         raise Closed from error
+
+
+async def _large(reader: asyncio.StreamReader, length: int) -> bytes | bytearray:
+    """Exactly so many bytes. Many are taken in strides: the reader's own buffer then stays small, and in cache."""
+    if length <= _STRIDE_BYTES:
+        return await reader.readexactly(length)
+    data = bytearray(length)
+    view = memoryview(data)
+    while view:
+        piece = await reader.read(min(len(view), _STRIDE_BYTES))
+        if not piece:
+            raise Closed
+        view[: len(piece)] = piece
+        view = view[len(piece) :]
+    return data
 
 
 def _opened(kind: Kind, frame: bytes | bytearray) -> tuple[Kind, dict[str, Any], memoryview]:

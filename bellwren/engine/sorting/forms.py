@@ -19,13 +19,16 @@ _PREFIX_BYTES = 6
 _PREFIX_HEAD = (b"\x3f", b"\xf0")
 
 
+Buffer = bytes | memoryview
+
+
 class Form(Protocol):
     """How the records of one sort lie in bytes, and what of them is compared.
 
     A *batch* is records in the form in which they are best gathered and cut; ``sorted`` takes it apart.
     """
 
-    def batch(self, data: bytes) -> Any:
+    def batch(self, data: Buffer) -> Any:
         """Records from the bytes that ``join`` made."""
         ...
 
@@ -66,9 +69,9 @@ class LineForm:
         self._newline = newline.decode(_LATIN)
         self._key: Callable[[str], str] | None = None if key_bytes is None else itemgetter(slice(key_bytes))
 
-    def batch(self, data: bytes) -> list[str]:
+    def batch(self, data: Buffer) -> list[str]:
         """Lines, each of which ends with the newline."""
-        lines = data.decode(_LATIN).split(self._newline)
+        lines = str(data, _LATIN).split(self._newline)
         lines.pop()
         return lines
 
@@ -110,19 +113,19 @@ class BlockForm:
         self._size = record_bytes
         self._key_bytes = min(record_bytes, key_bytes or record_bytes)
 
-    def batch(self, data: bytes) -> bytes:
+    def batch(self, data: Buffer) -> Buffer:
         """As they are."""
         return data
 
-    def cut(self, batch: bytes, key: bytes, *, behind: bool) -> tuple[bytes, bytes]:
+    def cut(self, batch: Buffer, key: bytes, *, behind: bool) -> tuple[Buffer, Buffer]:
         """By bisection."""
         places = range(0, len(batch), self._size)
         found = (bisect_right if behind else bisect_left)(
-            places, key, key=lambda at: batch[at : at + self._key_bytes]
+            places, key, key=lambda at: bytes(batch[at : at + self._key_bytes])
         )
         return batch[: found * self._size], batch[found * self._size :]
 
-    def concat(self, batches: Iterable[bytes]) -> bytes:
+    def concat(self, batches: Iterable[Buffer]) -> bytes:
         """One after the other."""
         return b"".join(batches)
 
@@ -135,7 +138,8 @@ class BlockForm:
         records = [batch[at : at + size] for at in range(0, len(batch), size)]
         prefixes, exact = self._prefixes(batch)
         if prefixes:
-            records.sort(key=partial(_next, iter(prefixes)))
+            # Called with a record, this gives the next number: ``next(numbers, record)``.
+            records.sort(key=partial(next, iter(prefixes)))
         if not exact and len(set(prefixes)) < len(records):
             records.sort(key=itemgetter(slice(self._key_bytes)))
         return records
@@ -171,10 +175,6 @@ class BlockForm:
                 return _as_doubles(found), False
             found.append(column)
         return _as_doubles(found), True
-
-
-def _next(numbers: Any, _: bytes) -> Any:
-    return next(numbers)
 
 
 def _as_doubles(columns: list[bytes]) -> list[float]:

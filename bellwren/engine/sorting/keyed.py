@@ -15,7 +15,7 @@ from typing import Any
 
 from bellwren.engine.sorting.boundaries import Boundary, Part, cut
 from bellwren.engine.sorting.ranks import ORDINARY, RANKS, compare_failed, ranked
-from bellwren.engine.sorting.runs import Index, block_ends, write_run
+from bellwren.engine.sorting.runs import Index, block_ends, run_pieces
 from bellwren.errors import InputError
 from bellwren.payload.results import dumps_result
 from bellwren.payload.text import message_of
@@ -81,8 +81,8 @@ class Sorter:
             of_rank.sort()
         return [value for of_rank in self._ranks for value in of_rank.values]
 
-    def run(self, block_bytes: int, note: dict[str, Any]) -> bytes:
-        """The run of everything taken."""
+    def run(self, block_bytes: int, note: dict[str, Any]) -> list[bytes]:
+        """The run of everything taken, in pieces."""
         blocks: list[bytes] = []
         counts: list[int] = []
         ranks: list[int] = []
@@ -97,13 +97,13 @@ class Sorter:
         ordinary = self._ranks[ORDINARY].keys
         keys.append(ordinary[-1] if ordinary else None)
         index = Index(plain=False, sizes=list(map(len, blocks)), counts=counts, ranks=bytes(ranks), keys=keys)
-        return write_run(index, blocks, note)
+        return run_pieces(index, blocks, note)
 
 
 def merged(
     indexes: Sequence[Index],
     limits: tuple[Boundary | None, Boundary | None],
-    fetched: Iterable[tuple[Part, bytes]],
+    fetched: Iterable[tuple[Part, memoryview]],
 ) -> list[bytes]:
     """The records of one partition in order, from the bytes of its parts in the order of runs."""
     low, high = limits
@@ -130,7 +130,9 @@ def _place(keys: Sequence[Any], limit: Boundary, run: int) -> int:
     return (bisect_right if run < limit.task else bisect_left)(keys, limit.key)
 
 
-def _blocks(index: Index, part: Part, data: bytes) -> Iterator[tuple[int, Sequence[Any], Sequence[bytes]]]:
+def _blocks(
+    index: Index, part: Part, data: memoryview
+) -> Iterator[tuple[int, Sequence[Any], Sequence[bytes]]]:
     at = 0
     for block in range(part.first, part.stop):
         end = at + index.sizes[block]

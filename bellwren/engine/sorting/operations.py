@@ -44,7 +44,7 @@ def run_merge(task: Task, functions: Functions, channel: Channel) -> None:
     number = int(task.head["task"])
     wanted = parts(indexes, limits, number)
     ranges = [(part.run, part.start, part.end) for part in wanted]
-    fetched = zip(wanted, map(bytes, channel.ask({"ranges": ranges})), strict=True) if wanted else ()
+    fetched = zip(wanted, channel.ask({"ranges": ranges}), strict=True) if wanted else ()
     low = limits[number - 1] if number else None
     high = limits[number] if number < len(limits) else None
     if task.stage.sort["plain"]:
@@ -70,9 +70,8 @@ def _sort_bytes(task: Task, channel: Channel) -> None:
     channel.at(0)
     raw = RawForm(**task.stage.sort["raw"])
     form = form_of(raw)
-    run = plain.sorted_run(form, batch_of(task, raw), task.stage.sort["block_bytes"])
-    count = note(run)["items"]
-    channel.done({"shuffled": True, "consumed": count, "count": count, "failures": []}, run)
+    run, count = plain.sorted_run(form, batch_of(task, raw), task.stage.sort["block_bytes"])
+    channel.done({"shuffled": True, "consumed": count, "count": count, "failures": []}, *run)
 
 
 def _sort_by_key(task: Task, functions: Functions, channel: Channel) -> None:
@@ -95,7 +94,7 @@ def _sort_by_key(task: Task, functions: Functions, channel: Channel) -> None:
         end = {"paused": paused.position}
     noted = {"items": task.start + count, "failures": before + failures}
     run = sorter.run(task.stage.sort["block_bytes"], noted)
-    channel.done({"shuffled": True, "consumed": count, "count": count, "failures": failures, **end}, run)
+    channel.done({"shuffled": True, "consumed": count, "count": count, "failures": failures, **end}, *run)
 
 
 def _resume(task: Task, sorter: keyed.Sorter) -> list[dict[str, Any]]:

@@ -9,12 +9,13 @@ from typing import Any
 from bellwren.engine.sorting.boundaries import Boundary, Part, cut
 from bellwren.engine.sorting.forms import Form
 from bellwren.engine.sorting.ranks import ORDINARY
-from bellwren.engine.sorting.runs import Index, block_ends, write_run
+from bellwren.engine.sorting.runs import Index, block_ends, run_pieces
 
 
-def sorted_run(form: Form, batch: Any, block_bytes: int) -> bytes:
-    """The run of one chunk's records."""
+def sorted_run(form: Form, batch: Any, block_bytes: int) -> tuple[list[bytes], int]:
+    """The run of one chunk's records, in pieces, and how many records it has."""
     records = form.sorted(batch)
+    del batch
     ends = block_ends(form.offsets(records), block_bytes, lambda at: len(form.key_bytes(records[at])))
     edges = [0, *ends]
     blocks = [form.join(records[start:end]) for start, end in pairwise(edges)]
@@ -27,14 +28,14 @@ def sorted_run(form: Form, batch: Any, block_bytes: int) -> bytes:
         ranks=bytes([ORDINARY]) * len(blocks),
         keys=[*keys, last],
     )
-    return write_run(index, blocks, {"items": len(records), "failures": []})
+    return run_pieces(index, blocks, {"items": len(records), "failures": []}), len(records)
 
 
 def merged(
     form: Form,
     indexes: Sequence[Index],
     limits: tuple[Boundary | None, Boundary | None],
-    fetched: Iterable[tuple[Part, bytes]],
+    fetched: Iterable[tuple[Part, memoryview]],
 ) -> list[Any]:
     """The records of one partition in order, from the bytes of its parts in the order of runs."""
     low, high = limits
@@ -46,5 +47,7 @@ def merged(
         if high and cut(indexes[part.run], part.run, high).within:
             batch, _ = form.cut(batch, high.key, behind=part.run < high.task)
         batches.append(batch)
+    gathered = form.concat(batches)
+    del batches
     # What comes out of each run is in order, and Python's sort merges such stretches as they are.
-    return form.sorted(form.concat(batches))
+    return form.sorted(gathered)

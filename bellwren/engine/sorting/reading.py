@@ -37,7 +37,8 @@ def batch_of(task: Task, raw: RawForm) -> Any:
     chunk = Chunk.from_dict(task.head["chunk"])
     pieces = records.pieces(task.head, task.body, task.pull)
     if raw.newline is None:
-        return b"".join(piece.data for piece in pieces)
+        # Whole blocks one after the other, as they lie there already unless they are streamed.
+        return bytes(task.body) if "pieces" in task.head else b"".join(piece.data for piece in pieces)
     return _lines(spec, chunk, pieces)
 
 

@@ -14,7 +14,7 @@ import pickle
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
@@ -86,11 +86,11 @@ def _plain_keys(data: bytes | memoryview, blocks: int) -> list[bytes]:
     return [bytes(data[start:end]) for start, end in pairwise(ends)]
 
 
-def write_run(index: Index, blocks: Iterable[bytes], note: dict[str, Any]) -> bytes:
-    """The object of a run."""
+def run_pieces(index: Index, blocks: Sequence[bytes], note: dict[str, Any]) -> list[bytes]:
+    """The object of a run, in pieces, which are not joined: they are sent one by one."""
     coded = index.to_bytes()
     head = _HEAD.pack(_MAGIC, len(coded), sum(index.sizes))
-    return b"".join([head, coded, *blocks, json.dumps(note).encode()])
+    return [head, coded, *blocks, json.dumps(note).encode()]
 
 
 def spans(head: bytes | memoryview) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -10,6 +10,14 @@ from bellwren.engine.sorting import boundaries, keyed, plain, runs
 from bellwren.engine.sorting.forms import Form
 
 
+def plain_run(form: Form, batch: Any, block_bytes: int) -> bytes:
+    """The object of a run of lines or blocks."""
+    pieces, count = plain.sorted_run(form, batch, block_bytes)
+    data = b"".join(pieces)
+    assert runs.note(data) == {"items": count, "failures": []}
+    return data
+
+
 def opened(objects: Sequence[bytes]) -> tuple[list[runs.Index], list[bytes]]:
     """Index and blocks of each run."""
     indexes, blocks = [], []
@@ -29,7 +37,7 @@ def partitions(objects: Sequence[bytes], count: int, form: Form | None) -> list[
         low = limits[number - 1] if number else None
         high = limits[number] if number < count - 1 else None
         wanted = boundaries.parts(indexes, limits, number)
-        fetched = [(part, blocks[part.run][part.start : part.end]) for part in wanted]
+        fetched = [(part, memoryview(blocks[part.run])[part.start : part.end]) for part in wanted]
         if form:
             found.append(plain.merged(form, indexes, (low, high), fetched))
         else:
@@ -38,7 +46,7 @@ def partitions(objects: Sequence[bytes], count: int, form: Form | None) -> list[
 
 
 def sort_plain(form: Form, tasks: Sequence[bytes], count: int, block_bytes: int) -> list[list[Any]]:
-    objects = [plain.sorted_run(form, form.batch(task), block_bytes) for task in tasks]
+    objects = [plain_run(form, form.batch(task), block_bytes) for task in tasks]
     return partitions(objects, count, form)
 
 
@@ -51,5 +59,5 @@ def sort_keyed(
         sorter = keyed.Sorter()
         for position, value in enumerate(task):
             sorter.add(key(value), json.dumps([repr(value), number, position]).encode())
-        objects.append(sorter.run(block_bytes, {"items": len(task), "failures": []}))
+        objects.append(b"".join(sorter.run(block_bytes, {"items": len(task), "failures": []})))
     return [list(map(json.loads, part)) for part in partitions(objects, count, None)]

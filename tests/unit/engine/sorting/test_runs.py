@@ -7,14 +7,14 @@ import random
 
 import pytest
 
-from bellwren.engine.sorting import boundaries, keyed, plain, runs
+from bellwren.engine.sorting import boundaries, keyed, runs
 from bellwren.engine.sorting.forms import BlockForm, LineForm
 from bellwren.errors import InputError
-from tests.unit.engine.sorting.jobs import opened
+from tests.unit.engine.sorting.jobs import opened, plain_run
 
 
 def test_the_index_of_a_plain_run_unpickles_nothing() -> None:
-    data = plain.sorted_run(LineForm(b"\n", None), ["b" * 40, "a", "c"], 3)
+    data = plain_run(LineForm(b"\n", None), ["b" * 40, "a", "c"], 3)
     start, end = runs.spans(data)[0]
     assert runs.Index.is_plain(data[start:end])
     index = runs.Index.from_bytes(data[start:end])
@@ -25,21 +25,21 @@ def test_the_index_of_a_plain_run_unpickles_nothing() -> None:
 def test_a_run_of_keys_of_any_type_says_that_it_is_not_plain() -> None:
     sorter = keyed.Sorter()
     sorter.add(1, b"one")
-    data = sorter.run(100, {})
+    data = b"".join(sorter.run(100, {}))
     start, end = runs.spans(data)[0]
     assert not runs.Index.is_plain(data[start:end])
 
 
 def test_a_run_of_nothing_has_no_blocks() -> None:
-    for data in (plain.sorted_run(BlockForm(4, None), b"", 10), keyed.Sorter().run(10, {"items": 0})):
+    for data in (plain_run(BlockForm(4, None), b"", 10), b"".join(keyed.Sorter().run(10, {"items": 0}))):
         (index,), (blocks,) = opened([data])
         assert (len(index), blocks) == (0, b"")
     assert boundaries.parts([index], boundaries.boundaries([index], 3), 1) == []
 
 
 def test_the_note_says_how_a_run_came_about() -> None:
-    assert runs.note(plain.sorted_run(LineForm(b"\n", None), ["b"], 3)) == {"items": 1, "failures": []}
-    assert runs.note(keyed.Sorter().run(10, {"items": 7})) == {"items": 7}
+    assert runs.note(plain_run(LineForm(b"\n", None), ["b"], 3)) == {"items": 1, "failures": []}
+    assert runs.note(b"".join(keyed.Sorter().run(10, {"items": 7}))) == {"items": 7}
 
 
 def test_what_is_no_run_is_refused() -> None:
@@ -49,7 +49,7 @@ def test_what_is_no_run_is_refused() -> None:
 
 def test_a_long_first_key_makes_its_block_longer_so_that_the_index_stays_small() -> None:
     lines = [f"{at:06d}" * 50 for at in range(300)]
-    data = plain.sorted_run(LineForm(b"\n", None), lines, 1)
+    data = plain_run(LineForm(b"\n", None), lines, 1)
     index_start, index_end = runs.spans(data)[0]
     assert index_end - index_start < len(data) / 20
 
@@ -60,7 +60,7 @@ def test_records_that_arrive_in_two_parts_make_the_run_of_all() -> None:
     for at, (key, value) in enumerate(values):
         whole.add(key, value)
         (first if at < 20 else second).add(key, value)
-    halfway = first.run(20, {})
+    halfway = b"".join(first.run(20, {}))
     (index,), _ = opened([halfway])
     resumed = keyed.Sorter()
     resumed.load(halfway, index, runs.spans(halfway)[1][0])
@@ -72,7 +72,7 @@ def test_records_that_arrive_in_two_parts_make_the_run_of_all() -> None:
 def test_a_partition_reads_little_more_of_the_runs_than_it_needs() -> None:
     """The blocks at its two ends of each run; each byte range once, in the order of runs."""
     tasks, block_bytes = 6, 2_000
-    objects = [plain.sorted_run(BlockForm(100, 10), os.urandom(100_000), block_bytes) for _ in range(tasks)]
+    objects = [plain_run(BlockForm(100, 10), os.urandom(100_000), block_bytes) for _ in range(tasks)]
     indexes, _ = opened(objects)
     limits = boundaries.boundaries(indexes, 5)
     wanted = [boundaries.parts(indexes, limits, number) for number in range(5)]
@@ -82,7 +82,7 @@ def test_a_partition_reads_little_more_of_the_runs_than_it_needs() -> None:
 
 
 def test_a_boundary_within_equal_keys_cuts_no_block() -> None:
-    objects = [plain.sorted_run(BlockForm(10, 5), b"same-12345" * 500, 100) for _ in range(4)]
+    objects = [plain_run(BlockForm(10, 5), b"same-12345" * 500, 100) for _ in range(4)]
     indexes, _ = opened(objects)
     limits = boundaries.boundaries(indexes, 6)
     total = sum(part.end - part.start for n in range(6) for part in boundaries.parts(indexes, limits, n))
