@@ -22,7 +22,7 @@ torch_cpu_index := https://download.pytorch.org/whl/cpu
 # Fast ones first: a broken unit test should not wait for a deployment.
 tests := $(wildcard tests/unit tests/engine tests/infra tests/training tests/e2e)
 
-.PHONY: help setup demo test test-fast check format bench evaluate chaos clean distclean
+.PHONY: help setup demo test test-fast check format bench evaluate timed chaos clean distclean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -52,6 +52,9 @@ bench: setup  ## Measure, and write benchmarks/results
 
 evaluate: setup  ## Cross-validate the runtime models on public execution records
 	$(python) -m training.evaluate $(ARGS)
+
+timed: setup  ## Run the tests that measure time; the machine should be quiet
+	BELLWREN_TIMED=1 $(python) -m pytest tests/engine/test_stealing.py $(ARGS)
 
 chaos: setup  ## Kill and disturb jobs on a local cloud, and check their results
 	$(python) -m pytest tests/chaos $(ARGS)

@@ -18,7 +18,8 @@ from bellwren.engine.stage import Stage
 
 SLOW_S = 0.5
 _LOOK_S = 0.1
-_SHORTEST_S, _LONGEST_S = 0.2, 5.0
+_SHORTEST_S, _LONGEST_S = 0.2, 1.5
+"""Idle workers wait for two seconds (`idle`): whoever looks more seldom offers to those who have left."""
 
 
 class Sharing:
@@ -122,7 +123,7 @@ class Sharing:
 
 def look_again_s(unclaimed: int, workers: int, pace_s: float, last_s: float) -> float:
     """How long until it is worth asking again whether everything is claimed: half of what that takes at this pace."""
-    expected = unclaimed / workers * pace_s / 2 if pace_s else 2 * last_s
+    expected = unclaimed / workers * pace_s / 2 if pace_s else min(1.0, 2 * last_s)
     return min(_LONGEST_S, max(_SHORTEST_S, expected))
 
 

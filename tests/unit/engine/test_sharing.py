@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellwren.engine import idle
 from bellwren.engine.claims import Board, read_board
 from bellwren.engine.outrun import due
 from bellwren.engine.sharing import look_again_s, splits
@@ -54,10 +55,16 @@ def test_names_of_claims_say_what_they_are() -> None:
 
 
 def test_claims_are_looked_at_again_when_half_of_the_rest_may_be_gone() -> None:
-    assert look_again_s(100, 4, 0.2, 0.5) == 2.5
+    assert look_again_s(40, 4, 0.2, 0.5) == 1.0
     assert look_again_s(1, 4, 0.2, 0.5) == 0.2
-    assert look_again_s(10_000, 4, 10.0, 0.5) == 5.0
-    assert look_again_s(10, 4, 0.0, 0.5) == 1.0
+    assert look_again_s(10, 4, 0.0, 0.4) == 0.8
+
+
+@given(st.integers(0, 10_000), st.integers(1, 1000), st.floats(0, 1000), st.floats(0.2, 5))
+def test_no_look_is_later_than_idle_workers_wait(
+    unclaimed: int, workers: int, pace_s: float, last_s: float
+) -> None:
+    assert look_again_s(unclaimed, workers, pace_s, last_s) < idle._WAIT_S
 
 
 def test_a_long_task_is_looked_up_seldom() -> None:
