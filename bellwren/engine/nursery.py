@@ -232,8 +232,15 @@ def become_runner(folder: str, log_fd: int, memory_bytes: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
 
 
+_RUNTIMES_STREAMS: list[object] = []
+
+
 def _speak_through_descriptors() -> None:
     """Give Python streams of its own: what the runtime had there may buffer, or lead elsewhere."""
+    # A stream that is dropped closes its descriptor, whoever uses the number by then.
+    _RUNTIMES_STREAMS.extend(
+        (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__)
+    )
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="replace", closefd=False)  # type: ignore[misc]  # noqa: SIM115
     for name, fd in (("stdout", 1), ("stderr", 2)):
         stream = open(  # noqa: SIM115  open for the process's life
