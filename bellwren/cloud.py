@@ -24,6 +24,7 @@ from bellwren.store import Store
 
 if TYPE_CHECKING:
     from bellwren.executor import Executor
+    from bellwren.payload.pickler import Needs
     from bellwren.spec.inspection import Reading
 
 _START_LIMIT_BYTES = 200_000
@@ -230,8 +231,13 @@ class Cloud:
 
         return Executor(self, executor_options(max_workers, initializer, initargs, options))
 
-    def run_calls(self, function: Callable[[Any], Any], calls: list[Any], options: Options, name: str) -> Job:
-        """Start the job of an executor's calls; ``name`` is what they are called where the options name nothing."""
+    def run_calls(
+        self, function: Callable[[Any], Any], calls: list[Any], options: Options, name: str, needs: Needs
+    ) -> Job:
+        """Start the job of an executor's calls.
+
+        ``name`` is what they are called where the options name nothing; ``needs`` is what they refer to.
+        """
         from bellwren.submission import label  # noqa: PLC0415  cloudpickle
 
         named = replace(
@@ -239,7 +245,7 @@ class Cloud:
             name=options.name or name[:200],
             algorithm=options.algorithm or label(options.name or name),
         )
-        return self._run("map", {"map": function}, calls, named)
+        return self._run("map", {"map": function}, calls, named, needs=needs)
 
     def parameter_server(
         self,
@@ -361,13 +367,14 @@ class Cloud:
         functions: Mapping[str, Callable[..., Any] | None],
         items: Any,
         given: Mapping[str, Any] | Options,
+        needs: Needs | None = None,
         **of_the_kind: Any,
     ) -> Job:
         from bellwren.submission import check_python, make_document  # noqa: PLC0415  cloudpickle
 
         options = given if isinstance(given, Options) else Options.of(given)
         check_python(self.deployment)
-        document = make_document(kind, functions, items, options, self, **of_the_kind)
+        document = make_document(kind, functions, items, options, self, needs=needs, **of_the_kind)
         return self._start(spec.from_dict(document), progress=options.progress)
 
     def _start(self, checked: spec.JobSpec, *, progress: bool) -> Job:

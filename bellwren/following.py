@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Status = dict[str, Any]
 
+_SETTLED = ("SUCCEEDED", "REJECTED")
+"""A job that failed or was cancelled may be resumed."""
 DOUBT_S = 20.0
 """A status that has not changed for so long is doubted, and the execution asked."""
 GRACE_S = 30.0
@@ -34,10 +36,11 @@ class Following:
         self._last: Status = {"job_id": job_id, "name": name, "status": "QUEUED", "progress": {"done": 0}}
         self._changed_at = self._asked_at = time.monotonic()
         self._ended_at: float | None = None
+        self._lost = False
 
     def status(self, *, doubt_s: float = DOUBT_S, grace_s: float = GRACE_S) -> Status:
-        """The status as it is now; once it is final, storage is not asked again."""
-        if self._last["status"] in FINAL:
+        """The status as it is now; one that nothing can change any more is not asked for again."""
+        if self._last["status"] in _SETTLED or self._lost:
             return self._last
         found = self._cloud.jobs_store.find_json(layout.status(self._job_id))
         if found is not None and (found.get("kind"), found["status"]) == ("bsp", "RUNNING"):
@@ -45,7 +48,7 @@ class Following:
         now = time.monotonic()
         if found is not None and found != self._last:
             self._last, self._changed_at = found, now
-        elif now - max(self._changed_at, self._asked_at) >= doubt_s:
+        elif self._last["status"] not in FINAL and now - max(self._changed_at, self._asked_at) >= doubt_s:
             self._asked_at = now
             self._ask(now, grace_s)
         return self._last
@@ -57,6 +60,7 @@ class Following:
         self._ended_at = self._ended_at or now
         if now - self._ended_at < grace_s:
             return
+        self._lost = True
         cancelled = execution["status"] == "ABORTED"
         reason = ": ".join(filter(None, (execution.get("error"), execution.get("cause"))))
         error = {

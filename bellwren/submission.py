@@ -57,12 +57,15 @@ def make_document(
     items: Any,
     options: Options,
     cloud: Cloud,
+    *,
+    needs: Needs | None = None,
     **of_the_kind: Any,
 ) -> dict[str, Any]:
     """The document of a job that runs these functions.
 
     Everything is packed, and the document checked, before anything is uploaded; what is there already (named by its
-    content) is not uploaded again. ``of_the_kind`` are fields that only jobs of this kind have.
+    content) is not uploaded again. ``needs`` is what the functions are to bring along beyond what they and the items
+    refer to; ``of_the_kind`` are fields that only jobs of this kind have.
 
     Raises:
         PayloadError: naming what cannot be shipped.
@@ -72,12 +75,14 @@ def make_document(
     document["output"] = _output(kind, items, options)
     uploads: Uploads = {}
     with ExitStack() as stack:
-        needs = _add_items(document, items, uploads, stack)
+        wanted = _add_items(document, items, uploads, stack)
+        if needs is not None:
+            wanted.update(needs)
         # Results of an earlier job may be of classes that its function brought along.
         modules = own_modules(items) if isinstance(items, Job) else ()
         packages = add_bundle(document, uploads, stack, cloud)
         payloads = {
-            role: pack(function, needs=needs, modules=modules, worker_packages=packages)
+            role: pack(function, needs=wanted, modules=modules, worker_packages=packages)
             for role, function in functions.items()
             if function is not None
         }
@@ -136,14 +141,14 @@ def upload(uploads: Uploads, jobs: Store) -> None:
             jobs.upload(key, data)
 
 
-def _add_items(document: dict[str, Any], items: Any, uploads: Uploads, stack: ExitStack) -> Needs | None:
+def _add_items(document: dict[str, Any], items: Any, uploads: Uploads, stack: ExitStack) -> Needs:
     """Name the items in the document; what they refer to is for the functions to bring."""
     if isinstance(items, InputSpec):
         document["input"] = items.to_dict()
-        return None
+        return Needs()
     if isinstance(items, Job):
         document["input"] = {"job": items.id}
-        return None
+        return Needs()
     written = stack.enter_context(write_items(items))
     sha256 = _sha256(written)
     key = layout.code(sha256)

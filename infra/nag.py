@@ -70,6 +70,9 @@ def _wildcards(stage: Stage) -> dict[str, str]:
         _key(stage, "jobs", layout.status("*")): "The status of each job, and no other object",
         _key(stage, "jobs", layout.forecast("*")): "The forecast of each job, and no other object",
         _key(stage, "jobs", f"{layout.results('*')}*"): "The results of each job, and none of its documents",
+        _key(
+            stage, "jobs", f"{layout.errors('*')}*"
+        ): "The failed items of each job, and none of its documents",
         _key(stage, "jobs", f"{layout.logs('*')}*"): "What each job printed, and none of its documents",
         _key(stage, "data", "*"): "The whole bucket is for the users' data",
         _key(stage, "records", f"{layout.RECORDS}*"): run_time,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +10,10 @@ from typing import Any, TypeVar
 import click
 
 from bellwren.cli.output import json_option, show, table
+from bellwren.cli.values import as_data, strict_json
 from bellwren.cloud import Cloud, connect
-from bellwren.errors import BellwrenError, TaskFailure
+from bellwren.display import job_rows
+from bellwren.errors import BellwrenError
 from bellwren.job import Job
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -49,7 +50,17 @@ def _job(job_id: str, stage: str | None, local: bool) -> Job:
 def submit(document: Path, wait: bool, stage: str | None, local: bool, as_json: bool) -> None:
     """Start the job that DOCUMENT, a JSON file, describes.
 
-    With --wait the exit code is 0 only if the job succeeded.
+    With --wait the exit code is 0 only if the job succeeded. Packages that the document requires are resolved and
+    built first.
+
+    \b
+    A whole document:
+      {"bellwren": 1, "algorithm": "wordcount", "input": {"lines": "s3://bucket/books/"}}
+
+    \b
+    Examples:
+      bellwren submit books.json
+      bellwren submit books.json --no-wait --json | jq -r .job_id
     """
     job = _cloud(stage, local).submit(document)
     if wait:
@@ -64,7 +75,13 @@ def submit(document: Path, wait: bool, stage: str | None, local: bool, as_json: 
 @_stage_option
 @json_option
 def status(job_id: str | None, stage: str | None, local: bool, as_json: bool) -> None:
-    """Show how JOB is doing; without JOB, list the jobs, the latest first."""
+    """Show how JOB is doing; without JOB, list the jobs, the latest first.
+
+    \b
+    Examples:
+      bellwren status
+      bellwren status books-3f2a9c0d1e4b5a69 --json
+    """
     if job_id:
         _show_status(_job(job_id, stage, local), as_json)
         return
@@ -86,10 +103,16 @@ def status(job_id: str | None, stage: str | None, local: bool, as_json: bool) ->
 def result(job_id: str, output: Path | None, stage: str | None, local: bool, as_json: bool) -> None:
     """Wait for JOB and print its result: a line for each item, or KEY and VALUE for each key.
 
-    What is no JSON value is printed as Python shows it. Exit code 0 only if the job succeeded.
+    What is no JSON value is printed as Python shows it. Exit code 0 only if the job succeeded. With --json the result
+    is one array, or one object; where keys are not all texts, an array of {"key": ..., "value": ...}.
+
+    \b
+    Examples:
+      bellwren result books-3f2a9c0d1e4b5a69 | sort | head
+      bellwren result books-3f2a9c0d1e4b5a69 --json -o counts.json
     """
     value = _job(job_id, stage, local).result()
-    text = json.dumps(value, default=_shown, ensure_ascii=False) if as_json else "\n".join(_lines(value))
+    text = strict_json(as_data(value)) if as_json else "\n".join(_lines(value))
     if output:
         output.write_text(text + "\n", "utf-8")
     else:
@@ -101,7 +124,14 @@ def result(job_id: str, output: Path | None, stage: str | None, local: bool, as_
 @_stage_option
 @json_option
 def logs(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
-    """Print what the functions of JOB printed, task by task."""
+    """Print what the functions of JOB printed, task by task.
+
+    A task is a group of neighbouring items. Long output is cut in the middle.
+
+    \b
+    Example:
+      bellwren logs books-3f2a9c0d1e4b5a69 | less
+    """
     found = _job(job_id, stage, local).logs()
     text = "\n".join(f"--- task {task}\n{printed.rstrip()}" for task, printed in found.items())
     show(found, text or "nothing was printed", as_json=as_json)
@@ -112,7 +142,14 @@ def logs(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
 @_stage_option
 @json_option
 def cancel(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
-    """Stop JOB and its running workers, and say what was done."""
+    """Stop JOB and its running workers, and say what was done.
+
+    Exit code 0 if the job is cancelled, or had ended before.
+
+    \b
+    Example:
+      bellwren cancel books-3f2a9c0d1e4b5a69
+    """
     job = _job(job_id, stage, local)
     said = job.cancel()
     show({**job.status(), "said": said}, said, as_json=as_json)
@@ -120,19 +157,7 @@ def cancel(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
 
 def _show_status(job: Job, as_json: bool) -> None:
     found = job.status()
-    error = found.get("error") or {}
-    rows: list[tuple[str, object]] = [
-        ("job", job.id),
-        ("status", found["status"]),
-        ("progress", _progress(found) or None),
-        ("workers", found.get("workers")),
-        ("memory", f"{found['memory_mb']} MB" if found.get("memory_mb") else None),
-        ("failed items", found.get("failed") or None),
-        ("results", found.get("results_uri")),
-        ("cost", f"{found['cost_usd']:.6f} USD" if found.get("cost_usd") is not None else None),
-        ("error", f"{error['type']}: {error['message']}" if error else None),
-    ]
-    show(found, table(rows), as_json=as_json)
+    show(found, table(job_rows(found)), as_json=as_json)
 
 
 def _progress(found: dict[str, Any]) -> str:
@@ -147,8 +172,4 @@ def _lines(value: Any) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=_shown, ensure_ascii=False)
-
-
-def _shown(value: Any) -> Any:
-    return value.as_dict() if isinstance(value, TaskFailure) else repr(value)
+    return value if isinstance(value, str) else strict_json(as_data(value))

@@ -48,7 +48,9 @@ class Task:
     def caller(self) -> Caller:
         """Calls the user's functions."""
         codec: Codec = "json" if self.format == "jsonl" else "pickle"
-        return Caller(self.job_id, codec, self.stage.retries, self.stage.retry_on)
+        # Records are counted within their task, so it is the task that keeps their random numbers apart.
+        apart = "" if self.head["kind"] == "items" else f":{self.stage.name}:{self.head['task']}"
+        return Caller(self.job_id + apart, codec, self.stage.retries, self.stage.retry_on)
 
     @property
     def start(self) -> int:

@@ -14,6 +14,7 @@ from bellwren.framing import Frame
 from bellwren.options import Options
 from bellwren.payload.items import write_items
 from bellwren.payload.pack import pack
+from bellwren.payload.pickler import Needs
 
 WORKER = """
 import os, pickle, sys, tempfile
@@ -80,7 +81,7 @@ class FakeCloud:
         """Raised by every start while it is set."""
 
     def run_calls(
-        self, function: Callable[[Any], Any], calls: list[Any], options: Options, name: str
+        self, function: Callable[[Any], Any], calls: list[Any], options: Options, name: str, needs: Needs
     ) -> FakeJob:
         if self.broken:
             raise self.broken
@@ -88,6 +89,7 @@ class FakeCloud:
         self.options.append(options)
         self.names.append(name)
         with write_items(calls) as items:
+            items.needs.update(needs)
             payload = pack(function, needs=items.needs)
             work = (payload.data, payload.sha256, items.file.read())
         return FakeJob(self.workers, f"job-{len(self.started)}", work)

@@ -383,3 +383,19 @@ def test_what_an_executor_does_not_take_is_named(arguments: dict[str, Any], fiel
             given.pop("max_workers", None), given.pop("initializer", None), given.pop("initargs", ()), given
         )
     assert [fault.field for fault in raised.value.faults] == [field]
+
+
+def test_a_prepared_function_is_packed_once_and_its_calls_bring_what_they_need(
+    cloud: FakeCloud, executor: Executor
+) -> None:
+    class Point:
+        def __init__(self, x: int) -> None:
+            self.x = x
+
+    factor = [10]
+    prepared = executor.prepare(lambda point: Point(point.x * factor[0]))
+    factor[0] = 99
+    futures = [prepared.submit(Point(number)) for number in range(5)]
+    assert [future.result().x for future in futures] == [0, 10, 20, 30, 40]
+    assert isinstance(futures[0].result(), Point)
+    assert sum(cloud.started) == 5
