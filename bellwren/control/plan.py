@@ -193,7 +193,7 @@ def _next_stage(job_id: str, jobs: Store, document: Document, name: str) -> None
         stage=made.name if made.tasks else None,
         last_stage=made.name,
         round=0,
-        rounds=document["rounds"] + 1,
+        rounds=document["rounds"] + (1 if made.tasks else 0),
         done=0,
         notes="",
         barren=0,
@@ -232,6 +232,8 @@ def _keep_budget(job_id: str, jobs: Store, document: Document) -> None:
     document["limit_s"] = limit_s
     if limit_s < LEAST_S:
         document["stage"] = None
+        # The round that was to come has been counted, and priced, already.
+        document["rounds"] -= 1
         document["error"] = {
             "type": "BudgetExceeded",
             "message": (
