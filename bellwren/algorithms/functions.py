@@ -26,6 +26,8 @@ class Functions:
     """Trains on one shard, with parameters that all share."""
     present: Callable[[Any], Any] | None = None
     """Makes a result of the final state of a partition; the state itself by default."""
+    sure: bool = False
+    """``reduce`` is ours and neither fails nor takes its process down, so its calls need not be told apart."""
     flat: bool = False
     """The map's result is an iterable of results."""
     whole: Callable[[Iterable[Any]], Iterable[tuple[Hashable, Any]]] | None = None

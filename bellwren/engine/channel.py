@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import select
 import socket
 import sys
 import time
@@ -36,6 +37,9 @@ class Channel:
         self._slot = slot
         self._log_fd = log_fd
         self._pid = os.getpid()
+        self._outputs = select.poll()
+        for fd in (0, 1, 2):
+            self._outputs.register(fd, 0)
         self._forget()
         self._flushed = time.monotonic()
         self.begin({})
@@ -62,6 +66,12 @@ class Channel:
             self._ask(position)
             now = time.monotonic()
         self._progress.set(self._slot, position, now)
+
+    def free_run(self, position: int, most: int) -> int:
+        """How many positions from ``position`` on, of at most ``most``, may pass without a look at the line."""
+        if self._ask_at is not None:
+            return 1
+        return most if self._stop is None or self._stop < position else min(most, self._stop - position)
 
     def mark(self, position: int) -> None:
         """Note which position comes next, of work that cannot be left in the middle."""
@@ -142,10 +152,7 @@ class Channel:
 
     def _mend_outputs(self) -> None:
         """Give the next item its standard descriptors back, if one before has closed them."""
-        try:
-            for fd in (0, 1, 2):
-                os.fstat(fd)
-        except OSError:
+        if any(event & select.POLLNVAL for _, event in self._outputs.poll(0)):
             null = os.open(os.devnull, os.O_RDWR)
             for fd in (0, 1, 2):
                 try:

@@ -7,9 +7,10 @@ that a runner's death costs one position and the next runner goes on behind what
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 from bellwren.algorithms.functions import Functions
@@ -23,7 +24,9 @@ from bellwren.framing import Frame, Kind, read_span
 from bellwren.parts import Format, encode_result
 from bellwren.payload.codecs import Codec, decode
 from bellwren.payload.failure import decode_failure, failure_frame
+from bellwren.payload.results import result_frame
 
+_TOGETHER = 256
 _EXCEPTION_LIMIT_BYTES = 1 << 16
 """A larger exception stays in the result part; what is reported goes through documents that people read."""
 
@@ -173,12 +176,28 @@ def run_reduce(task: Task, functions: Functions, channel: Channel) -> None:
     """Merge the partition's segments and call the reduce function once for each key."""
     assert functions.reduce is not None
     as_pair = _pairing(functions.reduce, task.format)
-    for position, group in enumerate(shuffle.groups(_entries(task))):
-        if position < task.start:
-            continue
-        channel.at(position)
-        _emit(task, channel, task.call(as_pair, _constant(group), position))
+    groups = islice(_groups(task), task.start, None)
+    if functions.sure and not task.skip:
+        _reduce_together(task, channel, map(as_pair, groups))
+    else:
+        for position, group in enumerate(groups, task.start):
+            channel.at(position)
+            _emit(task, channel, task.call(as_pair, _constant(group), position))
     channel.done()
+
+
+def _reduce_together(task: Task, channel: Channel, pairs: Iterator[Any]) -> None:
+    position = task.start
+    while True:
+        channel.at(position)
+        made = [
+            encode_result(task.format, result_frame(pair, task.caller.codec, index=position + number))
+            for number, pair in enumerate(islice(pairs, channel.free_run(position, _TOGETHER)))
+        ]
+        if not made:
+            return
+        channel.results(b"".join(made), len(made))
+        position += len(made)
 
 
 def run_supersteps(task: Task, functions: Functions, channel: Channel) -> None:
@@ -305,18 +324,14 @@ def _pairing(function: Callable[[Any, Any], Any], format_: Format) -> Callable[[
     return lambda group: (group[0], function(*group))
 
 
-def _entries(task: Task) -> Iterator[shuffle.Entry]:
+def _groups(task: Task) -> Iterator[tuple[Hashable, Iterator[Any]]]:
+    """Each key of the partition with its values."""
     sizes = task.head.get("sizes")
     if sizes is None:
-        return shuffle.merge([_pulled(number, task.pull) for number in range(task.head["segments"])])
-    entries: list[shuffle.Entry] = []
-    start = 0
-    for size in sizes:
-        entries += shuffle.decode_segment(task.body[start : start + size])
-        start += size
-    # Sorting what is in memory anyway beats a merge, and is as stable.
-    entries.sort(key=shuffle.by_hash)
-    return iter(entries)
+        segments = [_pulled(number, task.pull) for number in range(task.head["segments"])]
+        return shuffle.groups(shuffle.merge(segments))
+    ends = accumulate(sizes, initial=0)
+    return shuffle.groups_at_hand(task.body[start:end] for start, end in pairwise(ends))
 
 
 def _pulled(number: int, pull: Callable[[int], memoryview]) -> Iterator[shuffle.Entry]:

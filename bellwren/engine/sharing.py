@@ -112,8 +112,9 @@ class Sharing:
     async def _offer_queue(self) -> None:
         while not self.queue.empty():
             work = self.queue.get_nowait()
-            if work is None:
-                self.queue.put_nowait(None)
+            if work is None or work.how == "share":
+                # What was taken over from another is on its way to a free slot, and nobody else could claim it.
+                self.queue.put_nowait(work)
                 return
             self._offered.add((work.task, work.start))
             await self._io.call(self._claims.offer, work.task, work.start)

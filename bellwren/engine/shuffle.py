@@ -158,6 +158,21 @@ def merge(segments: list[Iterator[Entry]]) -> Iterator[Entry]:
     return heapq.merge(*segments, key=by_hash)
 
 
+def groups_at_hand(segments: Iterable[bytes | memoryview]) -> Iterator[tuple[Hashable, Iterator[Any]]]:
+    """As ``groups`` over the merge of whole segments in order of task, for what fits in memory: a dict does both."""
+    entries = [entry for segment in segments for entry in decode_segment(segment)]
+    entries.sort(key=by_hash)
+    found: dict[Hashable, list[Any]] = {}
+    for _, key, values in entries:
+        key = canonical(key)  # noqa: PLW2901
+        known = found.get(key)
+        if known is None:
+            found[key] = values
+        else:
+            known += values
+    return ((key, iter(values)) for key, values in found.items())
+
+
 def groups(entries: Iterable[Entry]) -> Iterator[tuple[Hashable, Iterator[Any]]]:
     """Each key once, with its values in item order, from entries in order of hash.
 

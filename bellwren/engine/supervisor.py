@@ -214,12 +214,16 @@ class Supervisor:
         )
         # Who has claimed everything alone, and given nothing away, has nobody to wait for.
         while own < self._stage.tasks or self._sharing.has_offered:
-            found = await idle.next(self._closing, lambda: self._free > 0 and not self._sharing.offering)
+            found = await idle.next(self._closing, self._has_room)
             if found is None:
                 break
             await self._offer(found)
         for _ in range(slots):
             await self._sharing.queue.put(None)
+
+    def _has_room(self) -> bool:
+        """Whether a slot is free that nothing is on its way to: what is taken up from others must begin at once."""
+        return self._free > self._sharing.queue.qsize() and not self._sharing.offering
 
     async def _survey(self) -> tuple[set[int], Iterable[int]]:
         """Tasks that are done, and the order in which to claim the others."""

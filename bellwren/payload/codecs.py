@@ -17,6 +17,7 @@ from bellwren.payload.failure import decode_failure
 
 Codec = Literal["pickle", "json"]
 PROTOCOL = 5
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
 def decode(frame: Frame, codec: Codec) -> Any:
@@ -32,8 +33,8 @@ def encode_json(value: Any, *, what: str = "the value") -> bytes:
     PayloadError names ``what`` (say, ``item 3``) and the place within it that JSON cannot hold.
     """
     try:
-        _check(value, what)
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        _check(value, what, ())
+        text = _encode(value)
     except RecursionError:
         raise PayloadError(f"{what} is nested too deeply, or contains itself; JSON cannot hold it") from None
     except ValueError as error:  # an integer of more digits than Python writes
@@ -57,26 +58,34 @@ def failure_line(data: bytes) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode() + b"\n"
 
 
-def _check(value: Any, place: str) -> None:
+def _check(value: Any, what: str, path: tuple[Any, ...]) -> None:
     if value is None or isinstance(value, (str, bool)):
         return
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise PayloadError(f"{place} is {value!r}, which JSON does not have; use None or a text")
+            raise PayloadError(
+                f"{_place(what, path)} is {value!r}, which JSON does not have; use None or a text"
+            )
     elif isinstance(value, int):
         return
     elif isinstance(value, dict):
         for key, part in value.items():
             if not isinstance(key, str):
                 raise PayloadError(
-                    f"{place} has the key {key!r}, a {type(key).__name__}; JSON keys are texts: use str(key)"
+                    f"{_place(what, path)} has the key {key!r}, a {type(key).__name__}; JSON keys are texts: "
+                    "use str(key)"
                 )
-            _check(part, f"{place}[{key!r}]")
+            _check(part, what, (*path, key))
     elif isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
-            _check(part, f"{place}[{number}]")
+            _check(part, what, (*path, number))
     else:
         raise PayloadError(
-            f"{place} is a {type(value).__module__}.{type(value).__qualname__}, which JSON does not have; allowed: "
-            "None, bool, int, float, str, list, tuple and dict (bytes as base64 text, a set as a sorted list)"
+            f"{_place(what, path)} is a {type(value).__module__}.{type(value).__qualname__}, which JSON does not "
+            "have; allowed: None, bool, int, float, str, list, tuple and dict (bytes as base64 text, a set as a "
+            "sorted list)"
         )
+
+
+def _place(what: str, path: tuple[Any, ...]) -> str:
+    return what + "".join(f"[{step!r}]" for step in path)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any, cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwren.engine import idle
+from bellwren.engine.attempt import Work
 from bellwren.engine.claims import Board, read_board
 from bellwren.engine.outrun import due
-from bellwren.engine.sharing import look_again_s, splits
+from bellwren.engine.sharing import Sharing, look_again_s, splits
 
 
 @pytest.mark.parametrize(
@@ -74,3 +78,31 @@ def test_a_long_task_is_looked_up_seldom() -> None:
             looks, asked = looks + 1, tick / 4
     assert 20 < looks < 60
     assert not due(0.9, 0.0)
+
+
+@pytest.mark.parametrize(("how", "expected"), [("home", [3]), ("steal", [3]), ("share", [])])
+def test_what_was_taken_over_from_another_is_not_offered_again_since_nobody_could_claim_it(
+    how: str, expected: list[int]
+) -> None:
+    offered: list[int] = []
+
+    class Io:
+        async def call(self, _: Any, task: int, start: int) -> None:
+            offered.append(task)
+
+    async def offer() -> int:
+        sharing = Sharing(
+            cast(Any, Io()),
+            cast(Any, type("Claims", (), {"offer": None})),
+            cast(Any, None),
+            cast(Any, None),
+            workers=2,
+            pace_s=float,
+        )
+        sharing.queue.put_nowait(Work(task=3, head={}, how=how))
+        await sharing._offer_queue()
+        return sharing.queue.qsize()
+
+    left = asyncio.run(offer())
+    assert offered == expected
+    assert left == 1 - len(expected)

@@ -83,6 +83,18 @@ def test_a_key_is_in_one_partition_only(given_tasks: list[list[tuple[Any, Any]]]
     assert all(len(home) == 1 for home in homes.values())
 
 
+@given(st.lists(st.lists(st.tuples(keys | st.just(float("nan")), st.integers())), min_size=1, max_size=5))
+def test_segments_at_hand_give_the_same_groups_in_the_same_order_as_their_merge(
+    given_tasks: list[list[tuple[Any, Any]]],
+) -> None:
+    objects = [written(task, 1) for task in given_tasks]
+    ranges = [shuffle.segment_ranges(data, 1)[0] for data in objects]
+    at_hand = shuffle.groups_at_hand(
+        data[start:end] for data, (start, end) in zip(objects, ranges, strict=True)
+    )
+    assert repr([(key, list(values)) for key, values in at_hand]) == repr(reduced(objects, 1))
+
+
 def test_values_that_a_reducer_leaves_unread_do_not_leak_into_the_next_key() -> None:
     data = written([("a", 1), ("a", 2), ("b", 3)], 1)
     seen = {}
