@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bellwren import layout
-from bellwren.control.status import FINAL
+from bellwren.control.status import FINAL, RESUMABLE
 from bellwren.display import Failures, job_table
 from bellwren.errors import BellwrenError, Fault, JobCancelled, JobFailed, SpecError, TaskError, TaskFailure
 from bellwren.following import Following
@@ -34,6 +34,7 @@ T = TypeVar("T")
 _FIRST_POLL_S = 0.05
 _LAST_POLL_S = 1.0
 _CANCEL_WAIT_S = 8.0
+_RESUME_WAIT_S = 60.0
 _QUIET_S = 4.0
 """Workers look every two seconds whether they are to stop; so long after the last one was heard, none is running."""
 _PARALLEL = 16
@@ -196,6 +197,33 @@ class Job:
             time.sleep(_FIRST_POLL_S * 4)
         what = "its execution was stopped" if stopped else "its execution had ended"
         return f"job {self.id} is {self.status()['status']}: {what}{workers}"
+
+    def resume(self) -> Job:
+        """Go on with a job that failed or was cancelled: only what is missing runs, failed items with new tries.
+
+        Returns:
+            The job itself, running again.
+
+        Raises:
+            BellwrenError: if there is nothing to resume: it runs, succeeded, or was refused.
+        """
+        before = self.status()
+        if before["status"] not in RESUMABLE:
+            raise BellwrenError(
+                f"job {self.id} is {before['status']}; only a job that is {' or '.join(RESUMABLE)} can be resumed"
+            )
+        execution = self._cloud.resume_execution(self.id)
+        until = time.monotonic() + _RESUME_WAIT_S
+        while True:
+            found = self._store.find_json(layout.status(self.id)) or {}
+            if found and found["finished_at"] != before["finished_at"]:
+                self._following = Following(self._cloud, self.id, self.name)
+                return self
+            if time.monotonic() >= until:
+                raise BellwrenError(
+                    f"job {self.id} was not taken up again; look at the execution {execution}"
+                )
+            time.sleep(_FIRST_POLL_S)
 
     def logs(self) -> dict[int, str]:
         """What user code printed, by task; long output is cut in the middle, and bytes that are no text replaced.

@@ -20,6 +20,7 @@ COMMANDS = {
     "result": Entry("bellwren.cli.jobs:result", "Wait for a job and print its result."),
     "logs": Entry("bellwren.cli.jobs:logs", "Print what a job's functions printed."),
     "cancel": Entry("bellwren.cli.jobs:cancel", "Stop a job and its running workers."),
+    "resume": Entry("bellwren.cli.jobs:resume", "Go on with a job that failed or was cancelled."),
     "local": Entry("bellwren.cli.local:local", "Start, stop and look at the local cloud."),
 }
 

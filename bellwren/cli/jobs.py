@@ -1,4 +1,4 @@
-"""Commands on jobs: submit, status, result, logs, cancel, jobs."""
+"""Commands on jobs: submit, status, result, logs, cancel, resume."""
 
 from __future__ import annotations
 
@@ -62,12 +62,7 @@ def submit(document: Path, wait: bool, stage: str | None, local: bool, as_json: 
       bellwren submit books.json
       bellwren submit books.json --no-wait --json | jq -r .job_id
     """
-    job = _cloud(stage, local).submit(document)
-    if wait:
-        job.wait()
-    _show_status(job, as_json)
-    if wait and job.status()["status"] != "SUCCEEDED":
-        sys.exit(1)
+    _follow(_cloud(stage, local).submit(document), wait, as_json)
 
 
 @click.command()
@@ -153,6 +148,35 @@ def cancel(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
     job = _job(job_id, stage, local)
     said = job.cancel()
     show({**job.status(), "said": said}, said, as_json=as_json)
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB")
+@click.option(
+    "--wait/--no-wait", default=True, help="Wait for the job's end (the default), or return at once."
+)
+@_stage_option
+@json_option
+def resume(job_id: str, wait: bool, stage: str | None, local: bool, as_json: bool) -> None:
+    """Go on with JOB, which failed or was cancelled: only what is missing runs.
+
+    Items that failed get new tries; results that are there stay. With --wait the exit code is 0 only if the job
+    succeeded.
+
+    \b
+    Example:
+      bellwren resume books-3f2a9c0d1e4b5a69
+    """
+    _follow(_job(job_id, stage, local).resume(), wait, as_json)
+
+
+def _follow(job: Job, wait: bool, as_json: bool) -> None:
+    """Show the job, at its end if that is to be waited for; then a failure is exit code 1."""
+    if wait:
+        job.wait()
+    _show_status(job, as_json)
+    if wait and job.status()["status"] != "SUCCEEDED":
+        sys.exit(1)
 
 
 def _show_status(job: Job, as_json: bool) -> None:

@@ -23,8 +23,6 @@ from bellwren.store import Store, as_json
 
 Document = dict[str, Any]
 
-RESUMABLE = ("FAILED", "CANCELLED")
-
 
 def take_over(jobs: Store, job_id: str, execution: str) -> Document | None:
     """Make ``execution`` the job's and put the job back to where it can go on.
@@ -39,7 +37,7 @@ def take_over(jobs: Store, job_id: str, execution: str) -> Document | None:
     claim: Document = json.loads(held[0])
     if claim["execution"] == execution:
         return found if found["status"] not in ("SUCCEEDED", "REJECTED") else None
-    if found["status"] not in RESUMABLE or not jobs.head(layout.profile(job_id)):
+    if found["status"] not in status.RESUMABLE or not jobs.head(layout.profile(job_id)):
         return None
     again = {"execution": execution, "at": status.now(), "resumed": claim.get("resumed", 0) + 1}
     return found if jobs.replace(layout.claim(job_id), as_json(again), held[1]) else None
@@ -51,7 +49,7 @@ def resume(jobs: Store, job_id: str, execution: str) -> Document | None:
     if found is None:
         return None
     plan = jobs.find_json(layout.plan(job_id))
-    if plan is not None and found["status"] in RESUMABLE:
+    if plan is not None and found["status"] in status.RESUMABLE:
         _rewind(jobs, job_id, plan)
         jobs.put_json(layout.plan(job_id), plan)
     return _reopen(jobs, job_id)
@@ -129,7 +127,7 @@ def _reopen(jobs: Store, job_id: str) -> Document:
     found = jobs.find_with_etag(layout.status(job_id))
     assert found is not None
     document: Document = json.loads(found[0])
-    if document["status"] in RESUMABLE:
+    if document["status"] in status.RESUMABLE:
         document |= {"status": "QUEUED", "finished_at": None, "error": None, "failures": [], "failed": 0}
         jobs.replace(layout.status(job_id), as_json(document), found[1])
     return document

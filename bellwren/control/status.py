@@ -13,6 +13,7 @@ from bellwren import layout
 from bellwren.store import Store, as_json
 
 FINAL = ("SUCCEEDED", "FAILED", "CANCELLED", "REJECTED")
+RESUMABLE = ("FAILED", "CANCELLED")
 _TRIES = 20
 
 

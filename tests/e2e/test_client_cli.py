@@ -64,7 +64,32 @@ def test_a_job_that_failed_is_exit_code_1_and_its_own_error(cloud: Cloud) -> Non
     assert "bellwren/cli" not in result.stderr
 
 
-@pytest.mark.parametrize("command", ["status", "result", "logs", "cancel"])
+def test_a_job_is_resumed_unless_there_is_nothing_to_resume(cloud: Cloud, tmp_path: Path) -> None:
+    mended = tmp_path / "mended"
+
+    def item(x: int) -> int:
+        import pathlib
+
+        if not pathlib.Path(mended).exists():
+            raise ValueError("not yet")
+        return x
+
+    job = cloud.map(item, [7], **QUIET)
+    assert job.exception() is not None
+    failed = run("resume", job.id)
+    assert failed.exit_code == 1
+    assert "not yet" in failed.stdout
+    mended.touch()
+    resumed = run("resume", job.id, "--json")
+    assert resumed.exit_code == 0
+    assert json.loads(resumed.stdout)["status"] == "SUCCEEDED"
+    assert run("result", job.id).stdout == "7\n"
+    refused = run("resume", job.id)
+    assert refused.exit_code == 1
+    assert "can be resumed" in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "result", "logs", "cancel", "resume"])
 def test_a_job_that_is_not_there_is_one_message(cloud: Cloud, command: str) -> None:
     result = run(command, "no-such-job")
     assert result.exit_code == 1

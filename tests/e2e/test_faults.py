@@ -12,7 +12,6 @@ import pytest
 
 import bellwren
 from bellwren import Cloud
-from tests.e2e import jobs
 from tests.e2e.test_jobs import cloud, unique  # noqa: F401  the fixture
 
 MOST_EVENTS = 1000
@@ -103,11 +102,7 @@ def _runners(deployment: Any) -> set[int]:
     return found
 
 
-def test_a_failed_job_is_resumed_by_an_execution_that_names_it(
-    deployment: Any,
-    cloud: Cloud,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+def test_a_failed_job_is_resumed(cloud: Cloud, tmp_path: Path) -> None:  # noqa: F811
     mark = str(tmp_path / "mended")
 
     def item(x: int) -> int:
@@ -120,15 +115,12 @@ def test_a_failed_job_is_resumed_by_an_execution_that_names_it(
     job = cloud.map(item, range(8), workers=2, progress=False)
     with pytest.raises(bellwren.TaskError, match="not yet"):
         job.result()
+    with pytest.raises(bellwren.TaskError, match="not yet"):
+        job.resume().result()
     Path(mark).touch()
-    jobs.start(deployment, {"resume": job.id}, unique("resume"))
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        status = cloud.jobs_store.get_json(f"jobs/{job.id}/status.json")
-        if status["status"] == "SUCCEEDED":
-            break
-        time.sleep(0.2)
-    assert cloud.job(job.id).result() == [x * x for x in range(8)]
+    assert job.resume().result() == [x * x for x in range(8)]
+    with pytest.raises(bellwren.BellwrenError, match="is SUCCEEDED; only a job that is FAILED or CANCELLED"):
+        job.resume()
 
 
 @pytest.mark.parametrize("key", ["specs/again.json", "jobs/x/status.json", "code/0123"])
