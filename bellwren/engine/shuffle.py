@@ -27,6 +27,8 @@ _HEAD = struct.Struct("<4sI")
 _LENGTH = struct.Struct("<I")
 _BLOCK_ENTRIES = 512
 _BLOCK_VALUES = 4096
+_BLOCK_BYTES = 256 << 10
+"""A merge holds a block of every segment as Python objects, so one is small, however large values are."""
 _COMBINE_ABOVE = 200_000
 
 by_hash = itemgetter(0)
@@ -98,7 +100,8 @@ def encode(entries: Iterable[Entry], partitions: int) -> bytes:
     offsets = [0]
     for segment in segments:
         segment.sort(key=by_hash)
-        blocks = [_LENGTH.pack(len(block)) + block for block in map(_pickled, _blocks(segment))]
+        pickled = (data for block in _blocks(segment) for data in _pickled(block))
+        blocks = [_LENGTH.pack(len(block)) + block for block in pickled]
         body += blocks
         offsets.append(offsets[-1] + sum(map(len, blocks)))
     return _HEAD.pack(_MAGIC, partitions) + struct.pack(f"<{partitions + 1}Q", *offsets) + b"".join(body)
@@ -232,8 +235,23 @@ def _blocks(segment: list[Entry]) -> Iterator[list[Entry]]:
         yield block
 
 
-def _pickled(block: list[Entry]) -> bytes:
-    return pickle.dumps(block, protocol=5)
+def _pickled(block: list[Entry]) -> Iterator[bytes]:
+    """A block in bytes; in several, as far as it can be divided, if it has too many."""
+    data = pickle.dumps(block, protocol=5)
+    if len(data) <= _BLOCK_BYTES or (len(block) == 1 and len(block[0][2]) == 1):
+        yield data
+        return
+    del data
+    for half in _halves(block):
+        yield from _pickled(half)
+
+
+def _halves(block: list[Entry]) -> tuple[list[Entry], list[Entry]]:
+    if len(block) > 1:
+        return block[: len(block) // 2], block[len(block) // 2 :]
+    ((hashed, key, values),) = block
+    middle = len(values) // 2
+    return [(hashed, key, values[:middle])], [(hashed, key, values[middle:])]
 
 
 def _pair(pair: Any) -> tuple[Any, Any]:

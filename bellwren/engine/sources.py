@@ -9,17 +9,23 @@ from typing import Any, Protocol
 from bellwren import layout
 from bellwren.engine import shuffle
 from bellwren.engine.attempt import Work
+from bellwren.engine.capacity import runner_memory_bytes
 from bellwren.engine.crew import Refused
 from bellwren.engine.io import Pool
 from bellwren.engine.stage import Stage
+from bellwren.errors import InputError
 from bellwren.store import parse_uri
 
 _WHOLE_PARTITION_BYTES = 64 << 20
-"""Up to here a partition is sent to the runner at once; above, it is streamed block by block."""
+"""Up to here a partition is sent to the runner at once, if its memory is large; above, it is streamed block by
+block."""
+_WHOLE_PARTITION_SHARE = 8
+"""And up to this part of the runner's memory: as Python objects it takes several times its bytes."""
 _WHOLE_ITEMS_BYTES = 1 << 20
 """Up to here all items are read at once; above, each task reads its own."""
 _FIRST_READ_BYTES = 64 << 10
 _STREAM_READ_BYTES = 4 << 20
+_LEAST_STREAM_READ_BYTES = 32 << 10
 _PARALLEL_READS = 16
 
 
@@ -30,10 +36,10 @@ class Source(Protocol):
         """The task with its input at hand."""
 
 
-async def open_source(io: Pool, job_id: str, stage: Stage) -> Source:
-    """The source that the stage's input names."""
+async def open_source(io: Pool, job_id: str, stage: Stage, memory_mb: int) -> Source:
+    """The source that the stage's input names, for a worker of that size."""
     if stage.input["kind"] == "shuffle":
-        return ShuffleSource(io, job_id, stage)
+        return ShuffleSource(io, job_id, stage, runner_memory_bytes(memory_mb) // _WHOLE_PARTITION_SHARE)
     if stage.operation in ("train", "gather"):
         from bellwren.engine.training.ledger import open_source as open_shards  # noqa: PLC0415  only they need it
 
@@ -109,9 +115,11 @@ class ItemSource:
 class ShuffleSource:
     """Partition ``t`` of every shuffle object of the stage before."""
 
-    def __init__(self, io: Pool, job_id: str, stage: Stage) -> None:
+    def __init__(self, io: Pool, job_id: str, stage: Stage, whole_bytes: int) -> None:
         self._io = io
         self._stage = stage
+        self.whole_bytes = min(_WHOLE_PARTITION_BYTES, whole_bytes)
+        """Up to here a partition is in memory as a whole."""
         source = stage.input["stage"]
         self._keys = [layout.shuffle_part(job_id, source, task) for task in range(stage.input["tasks"])]
         self._limit = asyncio.Semaphore(_PARALLEL_READS)
@@ -124,7 +132,7 @@ class ShuffleSource:
         ranges = [(lead, *spans[task]) for lead, spans in await self._opened]
         total = sum(end - start for _, start, end in ranges)
         head: dict[str, Any] = {"kind": "shuffle", "segments": len(ranges)}
-        if total > _WHOLE_PARTITION_BYTES:
+        if total > self.whole_bytes:
             return Work(task, head, open=lambda: _Stream(self, ranges).pull, bytes_in=total)
         segments = await asyncio.gather(
             *(self.read(number, lead, start, end) for number, (lead, start, end) in enumerate(ranges))
@@ -153,25 +161,38 @@ class ShuffleSource:
 
 
 class _Stream:
-    """Reads each segment of a large partition block by block, as the merge asks for it."""
+    """Reads each segment of a large partition block by block, a step ahead of the merge."""
 
     def __init__(self, source: ShuffleSource, ranges: list[tuple[bytes, int, int]]) -> None:
         self._source = source
         self._ranges = ranges
         self._at = [start for _, start, _ in ranges]
         self._rest = [b""] * len(ranges)
-        # The merge holds one read of every segment, so the reads shrink as segments grow in number.
-        self._step = max(64 << 10, min(_STREAM_READ_BYTES, _WHOLE_PARTITION_BYTES // len(ranges)))
+        self._ahead: dict[int, asyncio.Task[bytes]] = {}
+        # Two reads of every segment are in memory, so they shrink as segments grow in number.
+        share = source.whole_bytes // (2 * len(ranges))
+        self._step = max(_LEAST_STREAM_READ_BYTES, min(_STREAM_READ_BYTES, share))
 
     async def pull(self, number: int) -> bytes:
         """The next whole blocks of a segment; empty at its end."""
-        lead, _, end = self._ranges[number]
         data = self._rest[number]
-        while True:
-            usable = shuffle.whole_blocks(data)
-            if usable or (self._at[number] >= end and not data):
-                self._rest[number] = data[usable:]
-                return data[:usable]
-            until = min(end, self._at[number] + self._step)
-            data += await self._source.read(number, lead, self._at[number], until)
-            self._at[number] = until
+        while not (usable := shuffle.whole_blocks(data)):
+            read = self._ahead.pop(number, None) or self._start(number)
+            if read is None:
+                if data:
+                    raise InputError(f"segment {number} of a shuffle ends within a block; it is damaged")
+                break
+            data += await read
+        self._rest[number] = data[usable:]
+        if number not in self._ahead and (following := self._start(number)):
+            self._ahead[number] = following
+        return data[:usable]
+
+    def _start(self, number: int) -> asyncio.Task[bytes] | None:
+        """Start reading on; None at the end."""
+        lead, _, end = self._ranges[number]
+        start = self._at[number]
+        if start >= end:
+            return None
+        self._at[number] = min(end, start + self._step)
+        return asyncio.create_task(self._source.read(number, lead, start, self._at[number]))

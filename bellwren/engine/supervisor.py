@@ -134,7 +134,7 @@ class Supervisor:
         self._claims = Claims(self._io.jobs, a.job_id, a.stage, a.round, a.worker, a.invocation)
         self._commit = Committer(self._io, a.job_id, self._stage, self._report)
         self._source, self._code, self._packages = await asyncio.gather(
-            sources.open_source(self._io, a.job_id, self._stage),
+            sources.open_source(self._io, a.job_id, self._stage, a.memory_mb),
             sources.load_code(self._io, self._stage),
             bundles.provide(self._io, self._stage.bundle),
         )

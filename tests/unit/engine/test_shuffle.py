@@ -123,6 +123,23 @@ def test_one_key_with_most_of_the_records_is_cut_into_blocks_and_comes_back_whol
     assert dict(reduced([data], 3))["hot"] == list(range(50_000))
 
 
+def test_a_block_is_small_however_large_values_are() -> None:
+    task = [("hot", bytes([n]) * 50_000) for n in range(100)] + [
+        (f"cold {n}", "x" * 30_000) for n in range(40)
+    ]
+    task.append(("one", b"y" * 1_000_000))
+    data = written(task, 1)
+    start, end = shuffle.segment_ranges(data, 1)[0]
+    sizes = []
+    while start < end:
+        (length,) = struct.unpack_from("<I", data, start)
+        sizes.append(length)
+        start += 4 + length
+    assert sorted(sizes)[-1] < 1_001_000
+    assert sorted(sizes)[-2] <= 256 << 10
+    assert dict(reduced([data], 1))["hot"] == [value for key, value in task if key == "hot"]
+
+
 def test_a_segment_can_be_read_in_any_pieces_by_whole_blocks() -> None:
     data = written([(f"key {n % 3000}", n) for n in range(9000)], 1)
     start, end = shuffle.segment_ranges(data, 1)[0]
