@@ -23,12 +23,15 @@ from bellwren.store import Store
 
 Document = dict[str, Any]
 
-LEAST_RUN_BYTES = 16 << 20
+LARGE_RUN_BYTES = 16 << 20
+"""Runs of large inputs have as much; of small ones less, so that every runner has some to do."""
 READ_BYTES = 128 << 10
-"""What a merge task reads of one run on average, where the data is large: less, and requests cost more than bytes."""
+"""What a merge task reads of one run on average, at least: with less, requests cost more than bytes."""
 MEMORY_SHARE = 8
-"""A run or a partition may have this part of a runner's memory: short lines take several times their bytes."""
+"""A run or a partition of lines or values may have this part of a runner's memory: short ones take many times their
+bytes as Python objects."""
 SMALLEST_SHARE_BYTES = 1 << 20
+SLACK = 1.2
 TASKS_PER_SLOT = 4
 MAX_PARTITIONS = 20_000
 LARGEST_BLOCK_BYTES = 256 << 10
@@ -45,23 +48,36 @@ class SortSizes:
     """What comes out of one merge task, about."""
 
 
-def sort_sizes(total_bytes: int, slots: int, memory_mb: int) -> SortSizes:
-    """How large runs and partitions should be.
+def block_share(record_bytes: int) -> float:
+    """The same for blocks, whose size is known: their bytes twice, each as an object of its own (33 bytes more, in
+    steps of 16), two places in lists and a number; and a quarter of it all to spare."""
+    each = -(-(record_bytes + 33) // 16) * 16 + 2 * 8 + 24
+    return 1.25 * (2 + each / record_bytes)
+
+
+def sort_sizes(total_bytes: int, slots: int, memory_mb: int, share: float = MEMORY_SHARE) -> SortSizes:
+    """How large runs and partitions should be; either may have one ``share``-th of a runner's memory.
 
     W runs and R partitions cost W·R ranged reads, so with the data their size grows too: by the square root, which
-    keeps each read at ``READ_BYTES`` or more. Below that they are as small as gives every runner some to do.
+    keeps each read at ``READ_BYTES`` or more, even where that leaves workers without a task.
     """
-    most = runner_memory_bytes(memory_mb) // MEMORY_SHARE
-    size = min(most, max(LEAST_RUN_BYTES, isqrt(total_bytes * READ_BYTES)))
-    share = max(SMALLEST_SHARE_BYTES, -(-total_bytes // (slots * TASKS_PER_SLOT)))
-    return SortSizes(min(size, share), min(size, share))
+    most = int(runner_memory_bytes(memory_mb) / share)
+    fair = max(SMALLEST_SHARE_BYTES, -(-total_bytes // (slots * TASKS_PER_SLOT)))
+    size = min(most, max(isqrt(total_bytes * READ_BYTES), min(fair, LARGE_RUN_BYTES)))
+    return SortSizes(size, size)
 
 
 def partition_count(run_bytes: int, slots: int, sizes: SortSizes) -> int:
-    """Partitions for runs of ``run_bytes`` in sum: a multiple of the runners, unless there is little to do."""
+    """Partitions for runs of ``run_bytes`` in sum: a multiple of the runners, unless there is little to do.
+
+    They are rounded up, or where that would make them much smaller down, if they then exceed what was meant by no more
+    than ``SLACK``.
+    """
     wanted = max(1, round(run_bytes / sizes.partition_bytes))
     if wanted > slots:
-        wanted = -(-wanted // slots) * slots
+        fewer = wanted // slots * slots
+        more = -(-wanted // slots) * slots
+        wanted = fewer if more > SLACK * wanted and wanted <= SLACK * fewer else more
     return min(wanted, MAX_PARTITIONS)
 
 
@@ -83,7 +99,7 @@ def sort_stage(
 ) -> Stage:
     """The first stage, with its table of tasks written: every task makes a run."""
     slots = workers * vcpus(memory_mb)
-    sizes = sort_sizes(profile["bytes"], slots, memory_mb)
+    sizes = sort_sizes(profile["bytes"], slots, memory_mb, _share(profile))
     if "index" in profile:
         rows = item_tasks(Index.from_dict(profile["index"]), workers)
         source: Document = {"kind": "items", "codec": profile["codec"], "key": profile["items_key"]}
@@ -141,6 +157,14 @@ def check_records(document: JobSpec, listed: list[list[Any]]) -> None:
             )
             field = "params.record_bytes" if "record_bytes" in document.params else "input.chunk"
             raise SpecError([Fault(field, found, "the size of the records, which all objects hold whole")])
+
+
+def _share(profile: Document) -> float:
+    """Which part of a runner's memory a run may have."""
+    if "input" not in profile or not _compares_records(profile):
+        return MEMORY_SHARE
+    raw = RawForm.of(InputSpec.from_dict(profile["input"]), profile["params"])
+    return block_share(raw.record_bytes) if raw and raw.record_bytes else MEMORY_SHARE
 
 
 def _compares_records(profile: Document) -> bool:

@@ -44,7 +44,7 @@ def part_sizes(engine: Engine, uri: str) -> list[int]:
 
 def finely(monkeypatch: pytest.MonkeyPatch, run_bytes: int) -> None:
     """Cut small inputs as large ones are cut."""
-    monkeypatch.setattr(sorting, "LEAST_RUN_BYTES", run_bytes)
+    monkeypatch.setattr(sorting, "LARGE_RUN_BYTES", run_bytes)
     monkeypatch.setattr(sorting, "READ_BYTES", 0)
     monkeypatch.setattr(sorting, "SMALLEST_SHARE_BYTES", run_bytes)
     monkeypatch.setattr(cutting, "SMALLEST_SHARE_BYTES", run_bytes)

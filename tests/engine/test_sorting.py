@@ -210,8 +210,8 @@ def slow_key(value: int) -> int:
 
 
 def test_a_sort_that_takes_longer_than_a_worker_may_run_goes_on_in_the_next_round(engine: Engine) -> None:
-    outcome = sort(engine, range(60), slow_key, workers=1, timeout_s=3.0)
-    assert outcome.result() == list(reversed(range(60)))
+    outcome = sort(engine, range(120), slow_key, workers=1, timeout_s=5.0)
+    assert outcome.result() == list(reversed(range(120)))
     assert outcome.plan["rounds"] > 2
 
 

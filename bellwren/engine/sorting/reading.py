@@ -37,8 +37,12 @@ def batch_of(task: Task, raw: RawForm) -> Any:
     chunk = Chunk.from_dict(task.head["chunk"])
     pieces = records.pieces(task.head, task.body, task.pull)
     if raw.newline is None:
-        # Whole blocks one after the other, as they lie there already unless they are streamed.
-        return bytes(task.body) if "pieces" in task.head else b"".join(piece.data for piece in pieces)
+        if "pieces" not in task.head:
+            return b"".join(piece.data for piece in pieces)
+        # Whole blocks one after the other, as they lie there already; where they came from is needed no more.
+        data = bytes(task.body)
+        task.body.release()
+        return data
     return _lines(spec, chunk, pieces)
 
 
