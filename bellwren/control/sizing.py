@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from bellwren.framing import Index
+from bellwren.inputs.cutting import SMALLEST_SHARE_BYTES
 
 TASKS_PER_WORKER = 16
 """Items: enough that a worker with costly ones sheds most of them, few enough that claims cost little."""
@@ -25,6 +27,19 @@ def item_tasks(index: Index, workers: int) -> list[list[int]]:
     tasks = min(index.count, workers * TASKS_PER_WORKER, MAX_TASKS)
     edges = [task * index.count // tasks for task in range(tasks + 1)] if tasks else []
     return [[a, b - a, *index.span(a, b)] for a, b in pairwise(edges)]
+
+
+def most_tasks(profile: Mapping[str, Any]) -> int:
+    """Pieces that a measured input falls into at most: more workers than that would find nothing to do.
+
+    Items are not divided, nor are objects that have to be read from their start; of anything else a piece is at least
+    `SMALLEST_SHARE_BYTES`. The same for a job before it runs and for its record, because it is part of its context.
+    """
+    if profile.get("items") is not None:
+        return max(1, int(profile["items"]))
+    if not profile.get("divisible", True):
+        return max(1, int(profile["objects"]))
+    return max(1, int(profile["bytes"]) // SMALLEST_SHARE_BYTES)
 
 
 def partition_count(workers: int, input_bytes: int) -> int:
