@@ -8,7 +8,7 @@ import random
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,7 +115,7 @@ class Schedule:
             skew_s=dice.choice([(), (), (), (), (0.001, 500.0), (-4000.0, 0.001)]),
             misdeeds=misdeeds,
             pause_s=dice.choice([0.0, 0.0, 0.002, 0.02]),
-            faults=_faults(dice),
+            faults=drawn_faults(dice, STEPS),
         )
 
     def __str__(self) -> str:
@@ -157,21 +157,27 @@ class Schedule:
 
     def launched(self, workers: list[int]) -> list[int]:
         """Which workers start."""
-        if self.launch == "twice":
-            return [*workers, *workers]
-        if self.launch == "late":
-            return list(reversed(workers))
-        return workers[:1] if self.launch == "some" else workers
+        return launched(self.launch, workers)
 
 
-def _faults(dice: random.Random) -> list[Fault]:
+def launched(how: str, workers: list[int]) -> list[int]:
+    """Which workers start, and how often."""
+    if how == "twice":
+        return [*workers, *workers]
+    if how == "late":
+        return list(reversed(workers))
+    return workers[:1] if how == "some" else workers
+
+
+def drawn_faults(dice: random.Random, steps: Sequence[str]) -> list[Fault]:
+    """Requests that fail, are late or lost, and workers that are killed at one of ``steps``."""
     made = []
     for _ in range(dice.choice([0, 1, 1, 2, 3])):
         action: Action = dice.choice(HARMLESS)
         made.append(
             Fault(
                 action,
-                dice.choice(STEPS),
+                dice.choice(steps),
                 method=dice.choice(["", "PUT", "GET"]),
                 skip=dice.choice([0, 0, 1, 3, 10]),
                 times=dice.choice([1, 2, 3]),
@@ -183,7 +189,7 @@ def _faults(dice: random.Random) -> list[Fault]:
         made.append(
             Fault(
                 dice.choice(["kill", "late-kill"]),
-                dice.choice(STEPS),
+                dice.choice(steps),
                 method=dice.choice(["", "PUT", "GET"]),
                 skip=dice.choice([0, 1, 2, 5, 12, 30]),
             )

@@ -1,5 +1,7 @@
 """Hundreds of random fault schedules: each job must have the right result, or the right failures, and end.
 
+Every fourth job is one of supersteps.
+
 ``CHAOS_SEED`` sets the first seed, ``CHAOS_COUNT`` how many; a failure names its seed, and that seed alone repeats it.
 """
 
@@ -16,6 +18,7 @@ import pytest
 
 from tests.chaos.running import run
 from tests.chaos.schedule import Schedule
+from tests.chaos.supersteps import SuperstepSchedule, run_supersteps
 from tests.engine.harness import Engine
 from tests.engine.proxy import Proxy
 from tests.engine.server import Server
@@ -47,13 +50,14 @@ def test_no_schedule_of_faults_makes_a_job_wrong_or_endless(
     lanes: Queue[tuple[Engine, Proxy]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def one(seed: int) -> tuple[int, int, str]:
-        schedule = Schedule.drawn(seed)
+        steps = SuperstepSchedule.drawn(seed) if seed % 4 == 0 else None
+        schedule = steps or Schedule.drawn(seed)
         folder = tmp_path / str(seed)
         folder.mkdir()
         lane = lanes.get()
         lost, wrong = 0, ""
         try:
-            lost = run(*lane, schedule, folder)
+            lost = run_supersteps(*lane, steps, folder) if steps else run(*lane, schedule, folder)
         except AssertionError as error:
             wrong = f"{schedule}\n    {str(error)[:500]}"
         finally:
