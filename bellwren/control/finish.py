@@ -84,13 +84,15 @@ def finish(state: Document, deployment: Deployment) -> Document:
     if trained:
         final |= training.told(job_id, jobs)
     if ending.spec and ending.plan and ending.profile:
-        record = make_record(
-            spec=ending.spec,
-            profile=ending.profile,
-            plan=ending.plan,
-            status=final,
-            stages=ending.stages,
-            forecast=jobs.find_json(layout.forecast(job_id)),
+        record: Document = dict(
+            make_record(
+                spec=ending.spec,
+                profile=ending.profile,
+                plan=ending.plan,
+                status=final,
+                stages=ending.stages,
+                forecast=jobs.find_json(layout.forecast(job_id)),
+            )
         )
         if iterative:
             record |= supersteps.recorded(job_id, jobs)

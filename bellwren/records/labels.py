@@ -12,11 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from bellwren.records.execution import BYTES, ITEMS, MEMORY_MB, SLOTS, TASKS, Execution, Kind, Value
+from bellwren.records.execution import BYTES, ITEMS, MACHINE, MEMORY_MB, SLOTS, TASKS, Execution, Kind, Value
+from bellwren.records.version import READS
 
 MB_PER_VCPU = 1769.0
-READS = (1,)
-"""Schema versions that are read."""
+_GROUPS: tuple[tuple[str, Kind], ...] = (
+    ("params", "parameter"),
+    ("context", "characteristic"),
+    ("data", "characteristic"),
+)
 LOST_SHARE = 0.0
 """A run that lost runners had parts of its work done twice: its time is not that of the work."""
 
@@ -51,7 +55,10 @@ def parse(content: bytes, source: str) -> Label:
 def label(document: Mapping[str, Any], source: str) -> Label:
     """Take what the models need from a record's document. Raises as `parse` does."""
     schema = document.get("schema")
-    if schema not in READS:
+    if type(schema) is int and schema > max(READS):
+        # Written by a newer version, of which this deployment was rolled back: it is sound, and stays where it is.
+        raise NotALabel(f"{source}: schema is {schema}; this version reads {', '.join(map(str, READS))}")
+    if type(schema) is not int or schema not in READS:
         raise BadRecord(f"{source}: schema is {schema!r}; this version reads {', '.join(map(str, READS))}")
     algorithm = document.get("algorithm")
     if not isinstance(algorithm, str) or not algorithm:
@@ -74,8 +81,8 @@ def properties_of(document: Mapping[str, Any], source: str) -> tuple[dict[str, V
     """What is known of a run before it runs: the same from a record and from a job about to be forecast.
 
     Args:
-        document: `bytes`, `items`, `tasks` (a number, or one for each stage), `params`, `context`; for a run that is
-            over `memory_mb` too.
+        document: `bytes`, `items`, `most_tasks` (else `tasks`: a number, or one for each stage), `params`, `context`,
+            `data`; for a run that is over `memory_mb` too; for one of another system `slots` and `machine_type`.
         source: How messages call it.
     """
     properties: dict[str, Value] = {}
@@ -85,17 +92,20 @@ def properties_of(document: Mapping[str, Any], source: str) -> tuple[dict[str, V
             properties[name] = _number(document, own, source, least=0.0)
     if MEMORY_MB in properties and SLOTS not in properties and document.get("kind"):
         properties[SLOTS] = float(properties[MEMORY_MB]) / MB_PER_VCPU
-    tasks = document.get("tasks")
+    if isinstance(document.get("machine_type"), str):
+        properties[MACHINE] = document["machine_type"]
+    # Into how many tasks a stage was cut depends on the workers chosen; how many are possible, on the input alone.
+    tasks = document.get("most_tasks") or document.get("tasks")
     if isinstance(tasks, Mapping) and tasks:
         tasks = max(value for value in tasks.values() if isinstance(value, int))
     if isinstance(tasks, (int, float)) and tasks > 0:
         properties[TASKS] = float(tasks)
-    for group, kind in (("params", "parameter"), ("context", "characteristic")):
+    for group, kind in _GROUPS:
         for name, value in (document.get(group) or {}).items():
             flat = _flat(value)
             if flat is not None:
                 properties[f"{group}.{name}"] = flat
-                kinds[f"{group}.{name}"] = "parameter" if kind == "parameter" else "characteristic"
+                kinds[f"{group}.{name}"] = kind
     return properties, kinds
 
 

@@ -1,6 +1,6 @@
 """The execution record of one job: what it was, how it was run, what it took. The model learns from these.
 
-Written once by Finish. The schema is versioned; readers accept older versions.
+Written once by Finish. Its fields are in `document`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from typing import Any
 
 from bellwren import cost
 from bellwren.control.reports import StageReport
-
-SCHEMA = 1
+from bellwren.control.sizing import most_tasks
+from bellwren.records.contention import Life, contended, queue_s, reinvocations
+from bellwren.records.document import RecordDocument, StageRecord
+from bellwren.records.version import SCHEMA
 
 Document = dict[str, Any]
 
@@ -24,7 +26,7 @@ def make_record(
     status: Document,
     stages: dict[str, StageReport],
     forecast: Document | None,
-) -> Document:
+) -> RecordDocument:
     """Put a record together from the job's documents and its workers' reports."""
     used = usage(plan, stages)
     lines = cost.lines(used)
@@ -37,6 +39,7 @@ def make_record(
         "kind": spec["kind"],
         "outcome": status["status"],
         "label": status["status"] == "SUCCEEDED" and not status["failed"],
+        "contended": any(contended(_lives(report)) for report in stages.values()),
         "started_at": status["started_at"],
         "finished_at": status["finished_at"],
         "runtime_s": _seconds(status["started_at"], status["finished_at"]),
@@ -47,6 +50,8 @@ def make_record(
         "bytes": profile["bytes"],
         "objects": profile.get("objects"),
         "items": profile.get("items"),
+        "most_tasks": most_tasks(profile),
+        "data": profile.get("data", {}),
         "tasks": {name: stage["tasks"] for name, stage in plan["stages"].items()},
         "rounds": plan["rounds"],
         "params": profile["params"],
@@ -63,7 +68,13 @@ def make_record(
     }
 
 
-def _stage(report: StageReport) -> Document:
+def _lives(report: StageReport) -> list[Life]:
+    return [
+        Life(one["round"], one["worker"], one["started_at"], one["finished_at"]) for one in report.workers
+    ]
+
+
+def _stage(report: StageReport) -> StageRecord:
     workers, tasks = report.workers, [task for worker in report.workers for task in worker["tasks"]]
     started = min((worker["started_at"] for worker in workers), default=0.0)
     ended = max((worker["finished_at"] for worker in workers), default=0.0)
@@ -72,8 +83,10 @@ def _stage(report: StageReport) -> Document:
         "tasks": report.tasks,
         "workers": len({worker["worker"] for worker in workers}),
         "invocations": len(workers),
+        "reinvocations": reinvocations(_lives(report)),
         "started_at": started,
         "wall_s": round(ended - started, 6),
+        "queue_s": round(queue_s(_lives(report)), 6),
         "fetch_s": round(sum(task["fetch_s"] for task in tasks), 6),
         "compute_s": round(sum(task["compute_s"] for task in tasks), 6),
         "commit_s": round(sum(task["commit_s"] for task in tasks), 6),

@@ -48,7 +48,7 @@ def test_a_sound_record_becomes_a_run_with_all_that_is_known_before_it() -> None
     "content",
     [
         b"", b"{", b"\x00" * 9, b"<html>", b'{"n":4,"t":NaN}', b'{"n":4,"t":-1}', b'{"n":4,"t":1e400}', b"[]", b"null",
-        b"[" * 100_000, b"\xff", b'{"schema":2}',
+        b"[" * 100_000, b"\xff", b'{"schema":2}', b'{"schema":0}', b'{"schema":true}',
     ],
 )  # fmt: skip
 def test_a_damaged_record_is_refused_with_a_reason(content: bytes) -> None:
