@@ -50,17 +50,33 @@ class Grouper:
         Raises:
             TypeError: if what was emitted is no pair, or a key can't be grouped or partitioned.
         """
-        checked = [(canonical(_hashable(key)), value) for key, value in map(_pair, pairs)]
-        for key, value in checked:
-            group = self._groups.get(key)
-            if group is None:
-                stable_hash(key)  # an unknown type of key is the record's fault, and is found here
-                self._groups[key] = [value]
-            else:
-                group.append(value)
-        self._values += len(checked)
+        emitted = list(pairs)
+        added: list[Hashable] = []
+        try:
+            for pair in emitted:
+                key, value = pair if type(pair) is tuple and len(pair) == 2 else _pair(pair)
+                if type(key) is not str:  # text, the most frequent key by far, is canonical as it is
+                    key = canonical(_hashable(key))
+                group = self._groups.get(key)
+                if group is None:
+                    stable_hash(key)  # an unknown type of key is the record's fault, and is found here
+                    self._groups[key] = [value]
+                else:
+                    group.append(value)
+                added.append(key)
+        except BaseException:
+            self._take_back(added)
+            raise
+        self._values += len(added)
         if self._combine is not None and self._values > _COMBINE_ABOVE:
             self._shrink()
+
+    def _take_back(self, added: list[Hashable]) -> None:
+        for key in reversed(added):
+            group = self._groups[key]
+            group.pop()
+            if not group:
+                del self._groups[key]
 
     def add_totals(self, totals: dict[Hashable, Any]) -> None:
         """Take values that are already one for each key (a built-in algorithm's own counting)."""

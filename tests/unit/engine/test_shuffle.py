@@ -123,6 +123,18 @@ def test_one_key_with_most_of_the_records_is_cut_into_blocks_and_comes_back_whol
     assert dict(reduced([data], 3))["hot"] == list(range(50_000))
 
 
+@pytest.mark.parametrize("bad", [("x",), (1, 2, 3), "ab", [[], 1], (object(), 1)], ids=range(5))
+def test_a_record_with_one_bad_pair_leaves_nothing_of_itself(bad: Any) -> None:
+    grouper = shuffle.Grouper(None)
+    grouper.add([("x", 1), (1, 1)])
+    before = grouper.object(3)
+    with pytest.raises(TypeError):
+        grouper.add([("x", 2), ("new", 1), (True, 3), ("x", 4), bad])
+    assert grouper.object(3) == before
+    grouper.add([["x", 5]])
+    assert dict(reduced([grouper.object(3)], 3)) == {"x": [1, 5], 1: [1]}
+
+
 def test_a_block_is_small_however_large_values_are() -> None:
     task = [("hot", bytes([n]) * 50_000) for n in range(100)] + [
         (f"cold {n}", "x" * 30_000) for n in range(40)
