@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bellwren import current
 from bellwren.errors import TaskFailure
 from bellwren.framing import Frame
 from bellwren.payload import outcome, seeding
@@ -39,6 +40,7 @@ class Caller:
             value: Any = _UNREAD
             try:
                 seeding.seed(self.job_id, index)
+                current.enter(self.job_id, index)
                 value = read()
                 return result_frame(outcome.finish(function(value)), self.codec, index=index)
             except MemoryError:

@@ -152,7 +152,7 @@ def _keep_reports(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", ["map", "map_reduce"])
-def test_every_worker_started_thrice_changes_nothing(engine: Engine, kind: str) -> None:
+def test_d02_every_worker_started_thrice_changes_nothing(engine: Engine, kind: str) -> None:
     launch = {"launch": lambda workers: workers * 3}
     if kind == "map":
         outcome = engine.map(tenfold, range(60), workers=2, **launch)
