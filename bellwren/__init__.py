@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Cloud": "cloud",
+    "Forecast": "forecast",
     "Job": "job",
     "Options": "options",
     "connect": "cloud",
@@ -29,6 +30,7 @@ _HOME = {
     "InputSpec": "inputs.spec",
     "blocks": "inputs.declare",
     "csv": "inputs.declare",
+    "item_id": "current",
     "lines": "inputs.declare",
     "objects": "inputs.declare",
     "parquet": "inputs.declare",
@@ -36,6 +38,7 @@ _HOME = {
 
 if TYPE_CHECKING:
     from bellwren.cloud import Cloud, connect
+    from bellwren.current import item_id
     from bellwren.errors import (
         BellwrenError,
         InputError,
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
         TaskFailure,
         VersionMismatch,
     )
+    from bellwren.forecast import Forecast
     from bellwren.inputs.declare import blocks, csv, lines, objects, parquet
     from bellwren.inputs.spec import InputSpec
     from bellwren.job import Job
@@ -57,6 +61,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BellwrenError",
     "Cloud",
+    "Forecast",
     "InputError",
     "InputSpec",
     "Job",
@@ -73,6 +78,7 @@ __all__ = [
     "blocks",
     "connect",
     "csv",
+    "item_id",
     "lines",
     "objects",
     "parquet",

@@ -24,6 +24,7 @@ from bellwren.store import Store
 
 if TYPE_CHECKING:
     from bellwren.executor import Executor
+    from bellwren.forecast import Forecast
     from bellwren.payload.pickler import Needs
     from bellwren.spec.inspection import Reading
 
@@ -285,6 +286,38 @@ class Cloud:
         if staleness is not None:
             fields["staleness"] = staleness
         return self._run("parameter_server", {"train": train}, data, options, **fields)
+
+    def forecast(
+        self,
+        what: Mapping[str, Any] | str | Path,
+        input: Any = None,
+        *,
+        bytes: float | None = None,
+        items: int | None = None,
+        **options: Any,
+    ) -> Forecast:
+        """What a job would take and cost at every scale-out, and which one it would choose. Nothing is started.
+
+        Args:
+            what: a job document, as for ``submit``; or the name of an algorithm (of an own function: its label).
+            input: for an algorithm by name, as for ``map``; its size is looked up.
+            bytes: for an algorithm by name without an input, how much data there would be.
+            items: likewise, how many items.
+            options: for an algorithm by name, see ``bellwren.Options``: ``deadline_s``, ``params`` and so on.
+
+        Raises:
+            SpecError: naming what is wrong.
+
+        >>> forecast = cloud.forecast("wordcount", bytes=2e9, deadline_s=600)
+        >>> forecast.choice["meets_deadline"]
+        True
+        >>> print(forecast.table().splitlines()[0])
+          workers  memory ...
+        """
+        from bellwren.forecast_request import ask, question  # noqa: PLC0415  few sessions forecast
+
+        asked = question(self, what, input, Options.of(options), size_bytes=bytes, items=items)
+        return ask(self._clients.client("lambda"), self.deployment.prediction_function, asked)
 
     def jobs(self) -> list[Job]:
         """Every job of the deployment, the latest first.

@@ -21,6 +21,7 @@ COMMANDS = {
     "logs": Entry("bellwren.cli.jobs:logs", "Print what a job's functions printed."),
     "cancel": Entry("bellwren.cli.jobs:cancel", "Stop a job and its running workers."),
     "resume": Entry("bellwren.cli.jobs:resume", "Go on with a job that failed or was cancelled."),
+    "forecast": Entry("bellwren.cli.forecast:forecast", "Say what a job would take and cost, before it runs."),
     "local": Entry("bellwren.cli.local:local", "Start, stop and look at the local cloud."),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import accumulate
 from typing import Any
@@ -63,8 +64,10 @@ def wait_s(document: JobSpec, job_id: str, jobs: Store) -> int:
     return 0
 
 
-def measure_results(document: JobSpec, jobs: Store) -> Document:
+def measure_results(document: JobSpec, jobs: Store, stores: Callable[[str], Store] = Store) -> Document:
     """The profile of an earlier job's results: which parts there are, how many results and bytes each one holds.
+
+    ``stores`` is how buckets are reached; by default with the credentials of the environment.
 
     Raises:
         SpecError: if the results are in a form that is not read, or are not there any more.
@@ -85,7 +88,7 @@ def measure_results(document: JobSpec, jobs: Store) -> Document:
         raise SpecError([Fault("input.job", f"{earlier}, with results as {stage.output.format}", allowed)])
     suffix = f".{stage.output.format}"
     prefix = stage.output.prefix + layout.PART
-    found = Store(output_bucket(stage, jobs.bucket)).list(prefix)
+    found = stores(output_bucket(stage, jobs.bucket)).list(prefix)
     sizes = {int(one.key[len(prefix) : -len(suffix)]): one.size for one in found if one.key.endswith(suffix)}
     if counts is None or not set(range(len(counts))) <= sizes.keys():
         raise SpecError(

@@ -6,16 +6,14 @@ from typing import Any
 
 from bellwren import cost, layout
 from bellwren.control.served import ServedModels
-from bellwren.control.sizing import default_choice
+from bellwren.control.sizing import default_choice, most_tasks, nearest_memory
+from bellwren.control.supersteps import default_workers
 from bellwren.deployment import Deployment
 from bellwren.forecasting.answer import Question, answer
 from bellwren.records.labels import properties_of
 from bellwren.store import Store
 
 Document = dict[str, Any]
-
-_LEAST_TASK_BYTES = 1 << 20
-"""Input is not cut finer than this, so it bounds how many workers find work."""
 
 
 def forecast(job_id: str, deployment: Deployment, models: ServedModels) -> Document:
@@ -46,16 +44,17 @@ def make_forecast(
 
 
 def _question(spec: Document, profile: Document, deployment: Deployment) -> Question:
-    tasks = profile.get("items") or max(1, profile["bytes"] // _LEAST_TASK_BYTES)
-    known = {**profile, "tasks": tasks, "context": spec["context"]}
+    known = {**profile, "tasks": most_tasks(profile), "context": spec["context"]}
     properties, _ = properties_of(known, spec["name"])
+    memory_mb, sizes = spec["memory_mb"], deployment.worker_memory_mb
     return Question(
         algorithm=spec["algorithm"],
         properties=properties,
         max_workers=deployment.max_workers,
-        memory_sizes_mb=deployment.worker_memory_mb,
+        memory_sizes_mb=sizes,
         workers=None if spec["workers"] == "auto" else spec["workers"],
-        memory_mb=None if spec["memory_mb"] == "auto" else spec["memory_mb"],
+        # What the plan will take for a size that no worker function has.
+        memory_mb=None if memory_mb == "auto" else nearest_memory(memory_mb, sizes),
         deadline_s=spec.get("deadline_s"),
         budget_usd=spec.get("budget_usd"),
         objective=spec["objective"],
@@ -69,7 +68,12 @@ def _default(
     workers, memory_mb = default_choice(
         items=profile.get("items"), input_bytes=profile["bytes"], memory_sizes_mb=deployment.worker_memory_mb
     )
-    workers = min(workers, deployment.max_workers)
+    if spec["kind"] in ("bsp", "parameter_server"):
+        workers = default_workers(profile)
+    # Of what the document fixes there is no other candidate.
+    counts, sizes = ({row[name] for row in forecasts} for name in ("workers", "memory_mb"))
+    workers = next(iter(counts)) if len(counts) == 1 else min(workers, max(counts))
+    memory_mb = memory_mb if memory_mb in sizes else min(sizes)
 
     def distance(row: Document) -> tuple[int, int]:
         return abs(row["memory_mb"] - memory_mb), abs(row["workers"] - workers)
@@ -77,6 +81,6 @@ def _default(
     nearest: Document = min(forecasts, key=distance)
     return {
         "source": "stated default",
-        "choice": {**nearest, "workers": workers, "memory_mb": memory_mb},
+        "choice": {**nearest, "workers": workers, "memory_mb": memory_mb, "meets_budget": True},
         "reason": f"there is no model of {spec['algorithm']!r} yet, so the stated default was taken",
     }

@@ -62,7 +62,8 @@ def plan(state: Document, deployment: Deployment) -> Document:
         return answer
     if document is None:
         document = _first(job_id, jobs, deployment)
-        update(jobs, job_id, {name: document[name] for name in ("workers", "memory_mb")})
+        told = {name: document[name] for name in ("workers", "memory_mb", "reason")}
+        update(jobs, job_id, {**told, "forecast": document.pop("forecast")})
     elif not document.pop("resumed", False):
         _advance(job_id, jobs, document)
     _keep_budget(job_id, jobs, document)
@@ -94,7 +95,8 @@ def _answer_of_another(job_id: str, jobs: Store, after: list[Any] | None) -> Doc
 def _first(job_id: str, jobs: Store, deployment: Deployment) -> Document:
     spec = jobs.get_json(layout.spec(job_id))
     profile = jobs.get_json(layout.profile(job_id))
-    workers, memory_mb, reason = _choose(job_id, spec, profile, jobs, deployment)
+    forecast = jobs.find_json(layout.forecast(job_id)) or {}
+    workers, memory_mb, reason = _choose(forecast, spec, profile, deployment)
     first, *_ = order = stages.order(spec["kind"])
     made = stages.first_stage(job_id, spec, profile, workers=workers, memory_mb=memory_mb, jobs=jobs)
     workers = max(1, min(workers, made.tasks))
@@ -105,6 +107,8 @@ def _first(job_id: str, jobs: Store, deployment: Deployment) -> Document:
         "workers": workers,
         "memory_mb": memory_mb,
         "reason": reason,
+        # What the status says was expected of the choice.
+        "forecast": forecast.get("choice"),
         # With nothing to do the first stage is the last one too.
         "order": order if made.tasks else [first],
         "stages": {first: made.as_dict()},
@@ -120,15 +124,12 @@ def _first(job_id: str, jobs: Store, deployment: Deployment) -> Document:
 
 
 def _choose(
-    job_id: str, spec: Document, profile: Document, jobs: Store, deployment: Deployment
+    forecast: Document, spec: Document, profile: Document, deployment: Deployment
 ) -> tuple[int, int, str]:
     """Workers, memory in MB, and why: what the document says, else the forecast, else the stated default."""
     sizes = deployment.worker_memory_mb
-    forecast = jobs.find_json(layout.forecast(job_id))
-    choice = (forecast or {}).get("choice")
-    if choice:
-        workers, memory_mb = int(choice["workers"]), int(choice["memory_mb"])
-        reason = forecast["reason"] if forecast else ""
+    if choice := forecast.get("choice"):
+        workers, memory_mb, reason = int(choice["workers"]), int(choice["memory_mb"]), forecast["reason"]
     else:
         workers, memory_mb = default_choice(
             items=profile.get("items"), input_bytes=profile["bytes"], memory_sizes_mb=sizes

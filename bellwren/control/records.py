@@ -21,8 +21,14 @@ Document = dict[str, Any]
 _SKIPPED_SHOWN = 100
 
 
-def measure_records(document: JobSpec, deployment: Deployment) -> Document:
+Stores = Callable[[str], Store]
+"""From a bucket's name to the bucket."""
+
+
+def measure_records(document: JobSpec, deployment: Deployment, stores: Stores = Store) -> Document:
     """List the input: ``objects``, ``bytes``, and the versions of its objects that the job will read.
+
+    ``stores`` is how buckets are reached; by default with the credentials of the environment.
 
     Raises:
         SpecError: if the bucket is none that jobs may read, or nothing is there.
@@ -33,7 +39,7 @@ def measure_records(document: JobSpec, deployment: Deployment) -> Document:
         allowed = f"a bucket that this deployment reads: {', '.join(deployment.readable_buckets)}"
         raise SpecError([Fault(f"input.{spec.format}", spec.uri, allowed)])
     try:
-        chosen = select_objects(spec, Store(spec.bucket).list(spec.key), output=document.output.uri)
+        chosen = select_objects(spec, stores(spec.bucket).list(spec.key), output=document.output.uri)
     except InputError as error:
         raise SpecError([Fault(f"input.{spec.format}", spec.uri, str(error))]) from error
     objects = [[one.key, one.size, one.etag] for one in chosen.objects]

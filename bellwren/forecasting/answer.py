@@ -71,7 +71,7 @@ def answer(
     Returns:
         ``{"algorithm", "model": {"version", "family", "records", "mre"} | None, "source", "forecasts": [{"workers",
         "memory_mb", "runtime_s", "runtime_p95_s", "cost_usd", "meets_deadline", "extrapolated"}], "choice": {...},
-        "reason", "flags": [...]}``.
+        "reason", "flags": [...], "deadline_s", "budget_usd", "objective"}``.
     """
     pairs = grid(
         tasks=question.work.tasks,
@@ -105,6 +105,9 @@ def answer(
         "choice": {**_row(chosen.candidate, question.deadline_s), "meets_budget": chosen.meets_budget},
         "reason": _reason(chosen, source, question.algorithm),
         "flags": flags,
+        "deadline_s": question.deadline_s,
+        "budget_usd": question.budget_usd,
+        "objective": question.objective,
     }
 
 

@@ -25,6 +25,7 @@ DEPLOYMENT = Deployment(
 SPEC: dict[str, Any] = {
     "name": "job",
     "algorithm": "made-up",
+    "kind": "map_reduce",
     "workers": "auto",
     "memory_mb": "auto",
     "objective": "cost",
