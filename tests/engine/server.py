@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -26,7 +27,8 @@ class Server:
             self.port = int(probe.getsockname()[1])
         self.endpoint = f"http://127.0.0.1:{self.port}"
         (folder / "tmp").mkdir()
-        environment = server_environment(folder, self.port, "engine-tests")
+        # A marker of its own: when the tests that own a server end, every process that bears its marker does.
+        environment = server_environment(folder, self.port, secrets.token_hex(8))
         environment |= {"AUTH": "false", "PERSIST_STATE": "0", "S3_PERSIST": "0", **CREDENTIALS}
         self._log = (folder / "log").open("wb")
         self._process = subprocess.Popen(
