@@ -15,7 +15,7 @@ def run() -> list[Row]:
     """100 trivial items on 2 workers, and one item on one."""
     rows = []
     for items, workers in ((1, 1), (_ITEMS, 2)):
-        warm = _Map(items, workers)
+        warm = WarmMap(items, workers)
         warm.run()
         total_s, spread = median_of([timed(warm.run) for _ in range(_RUNS)])
         what = f"{items} trivial item(s), {workers} worker(s)"
@@ -28,7 +28,7 @@ def run() -> list[Row]:
     return rows
 
 
-class _Map:
+class WarmMap:
     """One map, to be run again and again."""
 
     def __init__(self, items: int, workers: int) -> None:
