@@ -3,8 +3,9 @@
 Built on obstore (Rust): importing it costs a tenth of boto3, and so does each request. Nothing here starts a thread or
 the Rust runtime at import; the first request does, and so a process that wants to fork safely must fork before it.
 
-Object names that the Rust library can't express (an empty or ``..`` path segment, a trailing slash) are legal in S3 and
-do occur in users' buckets; requests for those go through boto3, which is imported only then.
+Object names that the Rust library can't express (an empty or ``..`` path segment, a trailing slash, a control
+character) are legal in S3 and do occur in users' buckets; requests for those go through boto3, which is imported only
+then.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -35,6 +37,7 @@ _RETRIES = {
     "retry_timeout": timedelta(seconds=120),
     "backoff": {"init_backoff": timedelta(milliseconds=50), "max_backoff": timedelta(seconds=8), "base": 4},
 }
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CLIENT = {"allow_http": True, "timeout": "300s", "connect_timeout": "10s"}
 
 
@@ -204,6 +207,14 @@ class Store:
             (entry for entry in entries if entry.key.startswith(prefix)), key=lambda entry: entry.key
         )
 
+    def list_verbatim(self, prefix: str = "") -> Iterator[Entry]:
+        """As ``list``, and names that end in a slash keep it, where ``list`` gives ``in`` for ``in/``.
+
+        Such objects are folder markers, and empty; where there are empty ones the listing is made by boto3.
+        """
+        entries = list(self.list(prefix))
+        yield from entries if all(entry.size for entry in entries) else self._odd_list(prefix)
+
     def folders(self, prefix: str) -> Iterator[str]:
         """Prefixes of the next level below ``prefix``, which ends in a slash, as this does; not what is in them."""
         found = obstore.list_with_delimiter(self._s3, prefix)
@@ -285,7 +296,7 @@ def as_json(document: Any) -> bytes:
 
 
 def _expressible(key: str) -> bool:
-    return bool(key) and not any(segment in ("", ".", "..") for segment in key.split("/"))
+    return bool(key) and not _CONTROL.search(key) and {"", ".", ".."}.isdisjoint(key.split("/"))
 
 
 def _changed(bucket: str, key: str) -> InputError:

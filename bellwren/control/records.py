@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from bellwren.deployment import Deployment
@@ -14,7 +14,7 @@ from bellwren.inputs.planning import plan_chunks
 from bellwren.inputs.source import InputObject, RangeReader
 from bellwren.inputs.spec import InputSpec
 from bellwren.spec import JobSpec
-from bellwren.store import Store
+from bellwren.store import Entry, Store
 
 Document = dict[str, Any]
 
@@ -39,7 +39,7 @@ def measure_records(document: JobSpec, deployment: Deployment, stores: Stores = 
         allowed = f"a bucket that this deployment reads: {', '.join(deployment.readable_buckets)}"
         raise SpecError([Fault(f"input.{spec.format}", spec.uri, allowed)])
     try:
-        chosen = select_objects(spec, stores(spec.bucket).list(spec.key), output=document.output.uri)
+        chosen = select_objects(spec, _listed(spec, stores(spec.bucket)), output=document.output.uri)
     except InputError as error:
         raise SpecError([Fault(f"input.{spec.format}", spec.uri, str(error))]) from error
     objects = [[one.key, one.size, one.etag] for one in chosen.objects]
@@ -51,6 +51,14 @@ def measure_records(document: JobSpec, deployment: Deployment, stores: Stores = 
         "bytes": sum(size for _, size, _ in objects),
         "items": None,
     }
+
+
+def _listed(spec: InputSpec, store: Store) -> Iterable[Entry]:
+    """What lies at the input's address; what only begins with the same letters is not even listed."""
+    if not spec.key or spec.key.endswith("/"):
+        return store.list_verbatim(spec.key)
+    found = store.head(spec.key)
+    return [found] if found else store.list_verbatim(spec.key + "/")
 
 
 def cut_records(
