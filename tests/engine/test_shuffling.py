@@ -5,25 +5,18 @@ from __future__ import annotations
 import datetime
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import bellwren
+from tests.engine.counting import once, total
 from tests.engine.harness import Engine, Outcome
 from tests.engine.sorts import folder, run
 
 NAN = float("nan")
-
-
-def total(_: Any, values: Iterable[int]) -> int:
-    return sum(values)
-
-
-def one_each(key: Any) -> list[tuple[Any, int]]:
-    return [(key, 1)]
 
 
 EQUAL_KEYS = [
@@ -41,7 +34,7 @@ def test_every_kind_of_key_is_one_group_in_every_process(engine: Engine, shared_
     """Equal keys together, NaNs together, the naughty strings (511 of 515) each for itself; no key names an object."""
     strings = json.loads((shared_data / "naughty" / "blns.json").read_text("utf-8"))
     nans = [NAN, float("nan"), -NAN, (NAN, 1), (float("nan"), 1)]
-    outcome = engine.map_reduce(one_each, [*EQUAL_KEYS * 20, *strings, *nans], total, total, workers=3)
+    outcome = engine.map_reduce(once, [*EQUAL_KEYS * 20, *strings, *nans], total, total, workers=3)
     found = outcome.result()
     with_nan = [key for key in found if isinstance(key, float | tuple) and "nan" in str(key)]
     assert sorted(found.pop(key) for key in with_nan) == [2, 3]
