@@ -141,7 +141,7 @@ def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
         except Paused as paused:
             end = {"paused": paused.position}
     note = {"items": task.start + count, "failures": before["failures"] + failures}
-    body = groups.object(task.stage.partitions, note)
+    body = groups.object(task.stage.partitions, note, tasks=task.stage.tasks)
     channel.done({"shuffled": True, "consumed": count, "count": count, "failures": failures, **end}, body)
 
 

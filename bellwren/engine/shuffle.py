@@ -27,8 +27,10 @@ _HEAD = struct.Struct("<4sI")
 _LENGTH = struct.Struct("<I")
 _BLOCK_ENTRIES = 512
 _BLOCK_VALUES = 4096
-_BLOCK_BYTES = 256 << 10
-"""A merge holds a block of every segment as Python objects, so one is small, however large values are."""
+_BLOCKS_BYTES = 16 << 20
+"""A merge holds a block of every task as Python objects: so much in sum, about, and each within these bounds."""
+_LEAST_BLOCK_BYTES = 4 << 10
+_LARGEST_BLOCK_BYTES = 256 << 10
 _COMBINE_ABOVE = 200_000
 
 by_hash = itemgetter(0)
@@ -91,12 +93,12 @@ class Grouper:
                 self._values += len(values)
         return note(data, partitions)
 
-    def object(self, partitions: int, note: dict[str, Any] | None = None) -> bytes:
-        """The shuffle object of everything added, with a note on how it came about."""
+    def object(self, partitions: int, note: dict[str, Any] | None = None, *, tasks: int = 1) -> bytes:
+        """The shuffle object of everything added, with a note on how it came about; one of ``tasks`` objects."""
         if self._combine is not None:
             self._shrink()
         entries = ((stable_hash(key), key, values) for key, values in self._groups.items())
-        return encode(entries, partitions) + json.dumps(note or {}).encode()
+        return encode(entries, partitions, block_bytes(tasks)) + json.dumps(note or {}).encode()
 
     def _shrink(self) -> None:
         assert self._combine is not None
@@ -107,8 +109,13 @@ class Grouper:
         self._values = -len(self._groups)
 
 
-def encode(entries: Iterable[Entry], partitions: int) -> bytes:
-    """Write entries into one shuffle object."""
+def block_bytes(tasks: int) -> int:
+    """How large a block may be where so many objects are merged; only a single value may be larger."""
+    return max(_LEAST_BLOCK_BYTES, min(_LARGEST_BLOCK_BYTES, _BLOCKS_BYTES // max(1, tasks)))
+
+
+def encode(entries: Iterable[Entry], partitions: int, most_bytes: int = _LARGEST_BLOCK_BYTES) -> bytes:
+    """Write entries into one shuffle object, in blocks of at most ``most_bytes``."""
     segments: list[list[Entry]] = [[] for _ in range(partitions)]
     for entry in entries:
         segments[partition_of_hash(entry[0], partitions)].append(entry)
@@ -116,7 +123,7 @@ def encode(entries: Iterable[Entry], partitions: int) -> bytes:
     offsets = [0]
     for segment in segments:
         segment.sort(key=by_hash)
-        pickled = (data for block in _blocks(segment) for data in _pickled(block))
+        pickled = (data for block in _blocks(segment) for data in _pickled(block, most_bytes))
         blocks = [_LENGTH.pack(len(block)) + block for block in pickled]
         body += blocks
         offsets.append(offsets[-1] + sum(map(len, blocks)))
@@ -251,15 +258,15 @@ def _blocks(segment: list[Entry]) -> Iterator[list[Entry]]:
         yield block
 
 
-def _pickled(block: list[Entry]) -> Iterator[bytes]:
+def _pickled(block: list[Entry], most_bytes: int) -> Iterator[bytes]:
     """A block in bytes; in several, as far as it can be divided, if it has too many."""
     data = pickle.dumps(block, protocol=5)
-    if len(data) <= _BLOCK_BYTES or (len(block) == 1 and len(block[0][2]) == 1):
+    if len(data) <= most_bytes or (len(block) == 1 and len(block[0][2]) == 1):
         yield data
         return
     del data
     for half in _halves(block):
-        yield from _pickled(half)
+        yield from _pickled(half, most_bytes)
 
 
 def _halves(block: list[Entry]) -> tuple[list[Entry], list[Entry]]:

@@ -25,7 +25,7 @@ _WHOLE_ITEMS_BYTES = 1 << 20
 """Up to here all items are read at once; above, each task reads its own."""
 _FIRST_READ_BYTES = 64 << 10
 _STREAM_READ_BYTES = 4 << 20
-_LEAST_STREAM_READ_BYTES = 32 << 10
+_LEAST_STREAM_READ_BYTES = 8 << 10
 _PARALLEL_READS = 16
 
 
@@ -169,8 +169,9 @@ class _Stream:
         self._at = [start for _, start, _ in ranges]
         self._rest = [b""] * len(ranges)
         self._ahead: dict[int, asyncio.Task[bytes]] = {}
-        # Two reads of every segment are in memory, so they shrink as segments grow in number.
+        # Two reads of every segment are in memory, so they shrink as segments grow in number, and then it is one.
         share = source.whole_bytes // (2 * len(ranges))
+        self._reads_ahead = share >= _LEAST_STREAM_READ_BYTES
         self._step = max(_LEAST_STREAM_READ_BYTES, min(_STREAM_READ_BYTES, share))
 
     async def pull(self, number: int) -> bytes:
@@ -184,7 +185,7 @@ class _Stream:
                 break
             data += await read
         self._rest[number] = data[usable:]
-        if number not in self._ahead and (following := self._start(number)):
+        if self._reads_ahead and number not in self._ahead and (following := self._start(number)):
             self._ahead[number] = following
         return data[:usable]
 

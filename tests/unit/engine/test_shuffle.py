@@ -152,6 +152,20 @@ def test_a_block_is_small_however_large_values_are() -> None:
     assert dict(reduced([data], 1))["hot"] == [value for key, value in task if key == "hot"]
 
 
+@pytest.mark.parametrize(("tasks", "most"), [(1, 256 << 10), (1_000, 16_777), (20_000, 4 << 10)])
+def test_where_many_tasks_are_merged_each_has_small_blocks(tasks: int, most: int) -> None:
+    assert shuffle.block_bytes(tasks) == most
+    grouper = shuffle.Grouper(None)
+    grouper.add(("hot" if n % 10 else f"cold {n}", f"{n:0100}") for n in range(2_000))
+    data = grouper.object(1, tasks=tasks)
+    start, end = shuffle.segment_ranges(data, 1)[0]
+    while start < end:
+        (length,) = struct.unpack_from("<I", data, start)
+        assert length <= most
+        start += 4 + length
+    assert dict(reduced([data], 1))["hot"] == [f"{n:0100}" for n in range(2_000) if n % 10]
+
+
 def test_a_segment_can_be_read_in_any_pieces_by_whole_blocks() -> None:
     data = written([(f"key {n % 3000}", n) for n in range(9000)], 1)
     start, end = shuffle.segment_ranges(data, 1)[0]
