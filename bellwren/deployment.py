@@ -26,6 +26,8 @@ class Deployment:
     """Buckets that jobs may read besides ``data_bucket``."""
     state_machine_arn: str = ""
     prediction_function: str = ""
+    collect_function: str = ""
+    """The tick of the learning loop."""
     region: str = ""
     account: str = ""
     version: str = ""

@@ -16,6 +16,8 @@ WORK = "work/"
 PART = "part-"
 RECORDS = "records/"
 MODELS = "models/"
+QUARANTINE = "quarantine/"
+BATCHES = "batches/"
 
 
 def code(sha256: str) -> str:
@@ -296,6 +298,41 @@ def model_card(algorithm: str, version: str) -> str:
 def current_model(algorithm: str) -> str:
     """Names the version that serves; moved only by compare-and-swap."""
     return f"{MODELS}{algorithm}/current.json"
+
+
+def records(algorithm: str) -> str:
+    """Prefix in the records bucket of the execution records of one algorithm."""
+    return f"{RECORDS}{algorithm}/"
+
+
+def quarantined(record_key: str) -> str:
+    """Where a damaged record is moved to in the records bucket."""
+    return QUARANTINE + record_key.removeprefix(RECORDS)
+
+
+def quarantine_reason(record_key: str) -> str:
+    """What is wrong with it."""
+    return quarantined(record_key) + ".reason.json"
+
+
+def models(algorithm: str) -> str:
+    """Prefix of all versions of an algorithm's model."""
+    return f"{MODELS}{algorithm}/"
+
+
+def trained_on(algorithm: str, version: str) -> str:
+    """Which records a model was trained on, by short digests of their keys and ETags."""
+    return f"{MODELS}{algorithm}/{version}/records.json"
+
+
+def learning(algorithm: str) -> str:
+    """Who is learning from an algorithm's records, and what came of it last. Moved by compare-and-swap."""
+    return f"{MODELS}{algorithm}/learning.json"
+
+
+def batch(algorithm: str, batch_: str) -> str:
+    """The messages that one training answers, in the models bucket."""
+    return f"{BATCHES}{algorithm}/{batch_}.json"
 
 
 def deployment_parameter(stage: str) -> str:

@@ -11,7 +11,10 @@ from typing import Any
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
-_SHOWN = ("action", "next", "stage", "round", "status", "reason")
+_SHOWN = (
+    *("action", "next", "stage", "round", "status", "reason"),
+    *("algorithm", "outcome", "version", "messages", "started", "unchanged", "busy", "strange"),
+)
 
 
 def logged(handler: Handler) -> Handler:

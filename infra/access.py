@@ -33,6 +33,21 @@ def look_up(*buckets: str) -> iam.PolicyStatement:
     return _allow(["s3:ListBucket"], [bucket_arn(bucket) for bucket in buckets])
 
 
+def invoke(function_arn: str) -> iam.PolicyStatement:
+    """Call a function."""
+    return _allow(["lambda:InvokeFunction"], [function_arn])
+
+
+def take_messages(queue_arn: str) -> iam.PolicyStatement:
+    """Receive messages, delete those that are dealt with, and see how many are left."""
+    return _allow(["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], [queue_arn])
+
+
+def settle_messages(queue_arn: str) -> iam.PolicyStatement:
+    """Delete messages that another function received, or give them back."""
+    return _allow(["sqs:DeleteMessage", "sqs:ChangeMessageVisibility"], [queue_arn])
+
+
 def read_inputs(buckets: Iterable[str]) -> list[iam.PolicyStatement]:
     """List and read the buckets that hold the users' data."""
     names = list(buckets)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from aws_cdk import aws_ecr_assets as ecr_assets
 from aws_cdk import aws_lambda as lambda_
 
 from infra import python_support
 from infra.function import Runtime
-from infra.packaging import CONTROL, PREDICT, WORKER, Group, Packer
+from infra.packaging import CONTROL, PREDICT, TRAIN, WORKER, Group, Packer
 from infra.settings import Settings
 from infra.wheels import Target
+
+_PLATFORMS = {
+    "arm64": ecr_assets.Platform.LINUX_ARM64,
+    "x86_64": ecr_assets.Platform.LINUX_AMD64,
+}
 
 
 class FunctionCode:
@@ -48,6 +54,21 @@ class FunctionCode:
         if self._settings.packaging == "aws":
             python = python_support.for_prediction(python)
         return self._runtime(PREDICT, python, self._settings.prediction_architecture)
+
+    def train(self) -> Runtime:
+        """A container image with PyTorch on AWS; the same source, in this environment, where there is an emulator."""
+        settings = self._settings
+        if settings.packaging != "aws":
+            return self._runtime(TRAIN, settings.python, settings.prediction_architecture)
+        python = python_support.for_prediction(settings.python)
+        bundle = self._packer.bundle(TRAIN, Target(python, settings.prediction_architecture))
+        code = lambda_.Code.from_asset_image(
+            str(bundle.folder),
+            build_args={"PYTHON": python},
+            platform=_PLATFORMS[settings.prediction_architecture],
+            asset_name="bellwren-train",
+        )
+        return Runtime(python=python, architecture=settings.prediction_architecture, code=code, image=True)
 
     def _runtime(self, group: Group, python: str, architecture: str) -> Runtime:
         bundle = self._packer.bundle(group, Target(python, architecture))

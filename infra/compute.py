@@ -104,6 +104,7 @@ class Compute(cdk.Stack):
             "models_bucket": names.bucket("models"),
             "state_machine_arn": machine.arn,
             "prediction_function": names.of("predict"),
+            "collect_function": names.of("collect"),
             "worker_functions": worker_arns,
             "max_workers": settings.max_workers,
             "input_buckets": list(settings.input_buckets),

@@ -32,6 +32,8 @@ class Runtime:
     architecture: str
     """``arm64`` or ``x86_64``."""
     code: lambda_.Code
+    image: bool = False
+    """Whether the code is a container image, which brings its own Python and says what to call."""
 
 
 class Function(Construct):
@@ -50,13 +52,14 @@ class Function(Construct):
         statements: Sequence[iam.PolicyStatement],
         environment: Mapping[str, str],
         failures: sqs.IQueue | None = None,
+        event_retries: int = _EVENT_RETRIES,
         reserved_concurrency: int | None = None,
     ) -> None:
         """``module`` is the handler's module in ``functions/``.
 
         ``failures`` takes the events of a function that is invoked asynchronously, when all tries have
         failed. One that is only invoked synchronously has a caller that sees the failure, and needs no right
-        to write to a queue.
+        to write to a queue. ``event_retries`` says how often Lambda tries such an event again.
         """
         super().__init__(scope, id_)
         full_name = stage.names.of(name)
@@ -75,8 +78,10 @@ class Function(Construct):
             function_name=full_name,
             description=f"Bellwren {stage.settings.stage}: {module}",
             code=runtime.code,
-            handler=f"functions.{module}.handler",
-            runtime=lambda_.Runtime(f"python{runtime.python}", lambda_.RuntimeFamily.PYTHON),
+            handler=lambda_.Handler.FROM_IMAGE if runtime.image else f"functions.{module}.handler",
+            runtime=lambda_.Runtime.FROM_IMAGE
+            if runtime.image
+            else lambda_.Runtime(f"python{runtime.python}", lambda_.RuntimeFamily.PYTHON),
             architecture=_ARCHITECTURES[runtime.architecture],
             memory_size=size.memory_mb,
             timeout=cdk.Duration.seconds(size.timeout_s),
@@ -87,9 +92,9 @@ class Function(Construct):
             tracing=lambda_.Tracing.ACTIVE,
             reserved_concurrent_executions=reserved_concurrency,
         )
-        self._settle_events(failures)
+        self._settle_events(failures, event_retries)
 
-    def _settle_events(self, failures: sqs.IQueue | None) -> None:
+    def _settle_events(self, failures: sqs.IQueue | None, retries: int) -> None:
         """Say what becomes of events that the function was sent asynchronously and failed on.
 
         Written out, because the construct for a destination grants more than the one action that it takes.
@@ -107,7 +112,7 @@ class Function(Construct):
             function_name=self.resource.function_name,
             qualifier="$LATEST",
             maximum_event_age_in_seconds=_MAX_EVENT_AGE_S if failures else _SHORTEST_EVENT_AGE_S,
-            maximum_retry_attempts=_EVENT_RETRIES if failures else 0,
+            maximum_retry_attempts=retries if failures else 0,
             destination_config=on_failure,
         )
         config.node.add_dependency(self.role)  # Lambda checks at once that the role may write there

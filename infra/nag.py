@@ -53,7 +53,7 @@ def _acknowledged(construct: IConstruct, stage: Stage) -> Iterator[tuple[str, st
             "Serverless-LambdaAsyncFailureDestination",
             "It is invoked synchronously alone; a queue would give the users' code a right to write into it",
         )
-    if isinstance(construct, sqs.CfnQueue):
+    if isinstance(construct, sqs.CfnQueue) and construct.redrive_policy is None:
         itself = "It is the dead-letter queue of EventBridge and Lambda, with an alarm on what lies in it"
         yield "AwsSolutions-SQS3", itself
         yield "Serverless-SQSRedrivePolicy", itself
@@ -76,6 +76,9 @@ def _wildcards(stage: Stage) -> dict[str, str]:
         _key(stage, "jobs", f"{layout.logs('*')}*"): "What each job printed, and none of its documents",
         _key(stage, "data", "*"): "The whole bucket is for the users' data",
         _key(stage, "records", f"{layout.RECORDS}*"): run_time,
+        _key(stage, "records", f"{layout.QUARANTINE}*"): "Damaged records, and none that is learned from",
+        _key(stage, "models", layout.learning("*")): "How learning stands for each algorithm, and no model",
+        _key(stage, "models", f"{layout.BATCHES}*"): run_time,
         _key(stage, "models", f"{layout.MODELS}*"): run_time,
         _arn("states", f"execution:{stage.names.of('jobs')}/*"): "The children of a map have generated names",
         "*": "X-Ray and the delivery of logs by Step Functions know no narrower resource",

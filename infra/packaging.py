@@ -24,6 +24,7 @@ MAX_UNZIPPED_BYTES = 262_144_000
 """Lambda's limit on a zip function's code, unzipped, layers included."""
 
 _SOURCE = ("bellwren", "functions")
+_PACKAGES = (*_SOURCE, "training")
 # Never imported when a function runs; sizes are of onnxruntime 1.32 and numpy 2.5.
 _PRUNED = (
     "*/__pycache__/*",
@@ -49,11 +50,17 @@ class Group:
 
     name: str
     requirement_files: tuple[str, ...]
+    source: tuple[str, ...] = _SOURCE
+    """Packages of this repository."""
+    image: str | None = None
+    """For what fits no zip: the Dockerfile that makes an image of the source and the requirements. Docker fetches the
+    wheels, when it is deployed."""
 
 
 CONTROL = Group("control", ("control.txt",))
 WORKER = Group("worker", ("worker.txt", "worker-extra.txt"))
 PREDICT = Group("predict", ("predict.txt",))
+TRAIN = Group("train", ("train.txt",), source=_PACKAGES, image="training/Dockerfile")
 
 
 @dataclass(frozen=True)
@@ -92,8 +99,9 @@ class Packer:
         Raises:
             PackagingError: a wheel is missing or wrong, or the bundle is too large for Lambda.
         """
-        # Source alone is the same for all; one bundle then serves every function.
-        key = (group.name, target.python, target.architecture) if self._with_wheels else ("source", "", "")
+        # Source alone is the same for all that need the same; one bundle then serves them.
+        source = "source-" + "-".join(group.source)
+        key = (group.name, target.python, target.architecture) if self._with_wheels else (source, "", "")
         if key not in self._made:
             # No dot in the folder's name: CDK would take what follows for a file's extension.
             folder = Path(self._scratch.name, "-".join(key).replace(".", ""))
@@ -101,9 +109,13 @@ class Packer:
         return self._made[key]
 
     def _make(self, folder: Path, group: Group, target: Target) -> Bundle:
-        for package in _SOURCE:
+        for package in group.source:
             _copy(ROOT / package, folder / package)
-        if self._with_wheels:
+        if group.image:
+            shutil.copyfile(ROOT / group.image, folder / "Dockerfile")
+            for name in group.requirement_files:
+                shutil.copyfile(REQUIREMENTS / name, folder / "requirements.txt")
+        elif self._with_wheels:
             wanted = wheels.requirements(*(REQUIREMENTS / name for name in group.requirement_files))
             _copy(wheels.unpack(wanted, target, self._cache), folder)
         bundle = Bundle(folder, _digest(folder), _sizes(folder))
@@ -127,7 +139,7 @@ def _copy(source: Path, folder: Path) -> None:
 def _files(folder: Path) -> Iterator[Path]:
     """Files that a function can use, in an order that is the same everywhere."""
     for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder.parent if folder.name in _SOURCE else folder).as_posix()
+        name = path.relative_to(folder.parent if folder.name in _PACKAGES else folder).as_posix()
         if path.is_file() and not any(fnmatch.fnmatchcase(name, pattern) for pattern in _PRUNED):
             yield path
 

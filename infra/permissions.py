@@ -47,6 +47,30 @@ def predict(stage: Stage) -> Statements:
     ]
 
 
+def collect(stage: Stage) -> Statements:
+    """Lists records, and notes which messages each training is to answer."""
+    records, models = stage.names.bucket("records"), stage.names.bucket("models")
+    return [
+        access.look_up(records, models),
+        access.read(models, layout.learning("*")),
+        access.write(models, layout.learning("*"), f"{layout.BATCHES}*"),
+        access.invoke(stage.names.function_arn(stage.names.of("train"))),
+    ]
+
+
+def train(stage: Stage) -> Statements:
+    """Reads records, moves damaged ones out of the way, lays down models and moves the one in service."""
+    records, models = stage.names.bucket("records"), stage.names.bucket("models")
+    return [
+        access.look_up(records, models),
+        access.read(records, f"{layout.RECORDS}*"),
+        access.erase(records, f"{layout.RECORDS}*"),
+        access.write(records, f"{layout.QUARANTINE}*"),
+        access.read(models, f"{layout.MODELS}*", f"{layout.BATCHES}*"),
+        access.write(models, f"{layout.MODELS}*"),
+    ]
+
+
 def plan(stage: Stage) -> Statements:
     """Looks at what lies in storage, cuts the input, writes the plan and the progress."""
     jobs = stage.names.bucket("jobs")

@@ -1,4 +1,4 @@
-"""The function that forecasts a job's runtime and cost, and chooses its scale-out."""
+"""What forecasts a job's runtime and cost and chooses its scale-out, and what makes the models for it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from constructs import Construct
 from infra import environment, permissions, sizes
 from infra.code import FunctionCode
 from infra.function import Function
+from infra.learning import Learning
 from infra.stage import Stage
 
 
 class Prediction(cdk.Stack):
-    """One function, which reads a job and the current model of its algorithm."""
+    """One function that reads a job and the current model of its algorithm, and the learning loop."""
 
     def __init__(
         self, scope: Construct, id_: str, *, stage: Stage, code: FunctionCode, **options: Any
@@ -31,3 +32,4 @@ class Prediction(cdk.Stack):
             environment=environment.deployment(stage),
             statements=permissions.predict(stage),
         )
+        Learning(self, "Learning", stage=stage, code=code)

@@ -14,6 +14,7 @@ from infra.stage import Stage
 
 _UNFINISHED_UPLOAD_DAYS = 3
 _REPLACED_VERSION_DAYS = 365
+_BATCH_DAYS = 14  # as long as the queue keeps the messages that they speak of
 
 
 class Storage(cdk.Stack):
@@ -31,8 +32,11 @@ class Storage(cdk.Stack):
             id="replaced-versions",
             noncurrent_version_expiration=cdk.Duration.days(_REPLACED_VERSION_DAYS),
         )
-        self._bucket("Records", names.bucket("records"), old_versions, versioned=True)
-        self._bucket("Models", names.bucket("models"), old_versions, versioned=True)
+        _announce_objects(self._bucket("Records", names.bucket("records"), old_versions, versioned=True))
+        batches = s3.LifecycleRule(
+            id="batches", prefix=layout.BATCHES, expiration=cdk.Duration.days(_BATCH_DAYS)
+        )
+        self._bucket("Models", names.bucket("models"), old_versions, batches, versioned=True)
 
     def _bucket(self, id_: str, name: str, *rules: s3.LifecycleRule, versioned: bool = False) -> s3.Bucket:
         return s3.Bucket(

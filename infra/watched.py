@@ -7,12 +7,20 @@ from dataclasses import dataclass
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from bellwren.learning import metrics
 from infra import sizes
 from infra.naming import Names
 from infra.stage import Stage
 
 _FIVE_MINUTES = cdk.Duration.minutes(5)
-_CONTROL = {"prepare": sizes.PREPARE, "predict": sizes.PREDICT, "plan": sizes.PLAN, "finish": sizes.FINISH}
+_CONTROL = {
+    "prepare": sizes.PREPARE,
+    "predict": sizes.PREDICT,
+    "plan": sizes.PLAN,
+    "finish": sizes.FINISH,
+    "collect": sizes.COLLECT,
+    "train": sizes.TRAIN,
+}
 _SLOW = 0.8  # of the time limit
 
 
@@ -30,7 +38,7 @@ class Watch:
 
 def alarms(stage: Stage) -> list[Watch]:
     """Every alarm of a deployment."""
-    return [*_of_jobs(stage.names), *_of_events(stage.names), *_of_functions(stage)]
+    return [*_of_jobs(stage.names), *_of_events(stage.names), *_of_functions(stage), *_of_learning(stage)]
 
 
 def _of_jobs(names: Names) -> list[Watch]:
@@ -58,8 +66,10 @@ def _of_events(names: Names) -> list[Watch]:
     queues = {
         "undelivered-specs": "Dropped documents lie here that started no job: start the state machine with each",
         "unfinished-jobs": "Executions lie here whose last status was not written: invoke finish with each",
+        "untrained-records": "News of records lies here that no training took: mend its cause, then `bellwren retrain`",
+        "failed-trainings": "Ticks and trainings lie here that failed: the reason is in their log, and beside each",
     }
-    rules = ("spec-dropped", "job-ended")
+    rules = ("spec-dropped", "job-ended", "record-landed")
     return [
         *(
             Watch(
@@ -74,6 +84,22 @@ def _of_events(names: Names) -> list[Watch]:
                 _rule_metric(names, rule, "FailedInvocations"),
             )
             for rule in rules
+        ),
+    ]
+
+
+def _of_learning(stage: Stage) -> list[Watch]:
+    return [
+        Watch(
+            "records-quarantined",
+            "Damaged records were put aside: `bellwren records list --quarantine` shows them with the reasons",
+            _learning_metric(stage, "Quarantined", "Sum"),
+        ),
+        Watch(
+            "forecasts-drifted",
+            "Forecasts left their band for a day although models are retrained: `bellwren models show` says which",
+            _learning_metric(stage, "Drifted", "Maximum"),
+            periods=288,
         ),
     ]
 
@@ -127,7 +153,7 @@ def dashboard(stage: Stage) -> list[dict[str, list[cloudwatch.IMetric]]]:
             "Time of a job": [_job_metric(names, "ExecutionTime", statistic) for statistic in ("p50", "p95")],
             "Lying in dead-letter queues": [
                 _queue_metric(names, queue, "ApproximateNumberOfMessagesVisible", "Maximum", label=queue)
-                for queue in ("undelivered-specs", "unfinished-jobs")
+                for queue in ("undelivered-specs", "unfinished-jobs", "untrained-records", "failed-trainings")
             ],
         },
         {
@@ -136,6 +162,15 @@ def dashboard(stage: Stage) -> list[dict[str, list[cloudwatch.IMetric]]]:
         },
         {"Errors": of_functions("Errors"), "Throttles": of_functions("Throttles")},
         {"Duration, p95": of_functions("Duration", "p95")},
+        {
+            "Forecast error, relative": [
+                _learning_metric(stage, "ForecastError", statistic) for statistic in ("Average", "Maximum")
+            ],
+            "Share of runs within their 95 % quantile": [_learning_metric(stage, "Coverage95", "Average")],
+            "New records waiting": [
+                _queue_metric(names, "new-records", "ApproximateNumberOfMessagesVisible", "Maximum")
+            ],
+        },
     ]
 
 
@@ -151,6 +186,10 @@ def _queue_metric(
     names: Names, queue: str, metric: str, statistic: str, label: str | None = None
 ) -> cloudwatch.Metric:
     return _metric("AWS/SQS", metric, statistic, {"QueueName": names.of(queue)}, label)
+
+
+def _learning_metric(stage: Stage, metric: str, statistic: str) -> cloudwatch.Metric:
+    return _metric(metrics.NAMESPACE, metric, statistic, {"Stage": stage.settings.stage})
 
 
 def _rule_metric(names: Names, rule: str, metric: str) -> cloudwatch.Metric:

@@ -41,15 +41,43 @@ class Label:
     cold: bool
 
 
+@dataclass(frozen=True)
+class Parsed:
+    """A label with the document that it was made of."""
+
+    label: Label
+    document: Mapping[str, Any]
+
+    @property
+    def algorithm(self) -> str:
+        """What it is a run of."""
+        return self.label.execution.algorithm
+
+    @property
+    def job_id(self) -> str:
+        """The job; empty where the record does not say."""
+        return str(self.document.get("job_id") or "")
+
+    @property
+    def started_at(self) -> str:
+        """ISO 8601; empty where the record does not say."""
+        return str(self.document.get("started_at") or "")
+
+
 def parse(content: bytes, source: str) -> Label:
     """Read one record. Raises `BadRecord` (what is wrong) or `NotALabel` (why it does not count)."""
+    return parse_record(content, source).label
+
+
+def parse_record(content: bytes, source: str) -> Parsed:
+    """Read one record, and keep its document. Raises as `parse` does."""
     try:
         document = json.loads(content, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"{source}: not JSON: {error}"[:300]) from error
     if not isinstance(document, dict):
         raise BadRecord(f"{source}: a record is an object, found {type(document).__name__}")
-    return label(document, source)
+    return Parsed(label(document, source), document)
 
 
 def label(document: Mapping[str, Any], source: str) -> Label:

@@ -9,6 +9,7 @@ import pytest
 
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 CONTROL = ("prepare", "predict", "plan", "finish")
+LEARNING = ("collect", "train")
 WORKERS = ("worker-1024", "worker-2048")
 
 
@@ -21,7 +22,7 @@ def functions(templates):
 
 
 def test_there_is_a_function_for_each_step_and_a_worker_for_each_memory_size(functions):
-    assert set(functions) == {*CONTROL, *WORKERS}
+    assert set(functions) == {*CONTROL, *LEARNING, *WORKERS}
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,8 @@ def test_there_is_a_function_for_each_step_and_a_worker_for_each_memory_size(fun
         ("predict", 1024, 60),
         ("plan", 1024, 300),
         ("finish", 512, 300),
+        ("collect", 256, 120),
+        ("train", 3008, 900),
         ("worker-1024", 1024, 900),
         ("worker-2048", 2048, 900),
     ],
@@ -41,14 +44,15 @@ def test_each_function_has_the_size_that_its_work_needs(functions, name, memory_
 
 
 def test_each_function_runs_its_own_handler(functions):
-    for name, function in functions.items():
-        module = name.split("-")[0]
+    for name in functions.keys() - {"train"}:
+        function, module = functions[name], name.split("-")[0]
         assert function.properties["Handler"] == f"functions.{module}.handler"
 
 
 def test_workers_run_on_arm_and_onnxruntime_on_x86(functions):
     architectures = {name: function.properties["Architectures"] for name, function in functions.items()}
     assert architectures.pop("predict") == ["x86_64"]
+    assert architectures.pop("train") == ["x86_64"]
     assert set(map(tuple, architectures.values())) == {("arm64",)}
 
 
@@ -61,13 +65,19 @@ def test_concurrency_is_kept_for_workers_alone(functions):
     reserved = {
         name: function.properties.get("ReservedConcurrentExecutions") for name, function in functions.items()
     }
-    assert reserved == {**dict.fromkeys(CONTROL), **dict.fromkeys(WORKERS, 600)}
+    assert reserved == {
+        **dict.fromkeys((*CONTROL, *LEARNING)),
+        **dict.fromkeys(WORKERS, 600),
+    }
 
 
 def test_every_function_is_told_where_everything_is(functions):
-    for function in functions.values():
+    for name, function in functions.items():
         variables = dict(function.properties["Environment"]["Variables"])
         variables.pop("BELLWREN_WORKER_FUNCTIONS", None)
+        if name in LEARNING:
+            assert variables.pop("BELLWREN_TRAIN_FUNCTION") == "bellwren-test-train"
+            assert variables.pop("BELLWREN_RECORDS_QUEUE").startswith("<LearningNewRecords")
         assert variables == {
             "BELLWREN_STAGE": "test",
             "BELLWREN_JOBS_BUCKET": "bellwren-test-jobs-123456789012-eu-west-1",
@@ -110,24 +120,24 @@ def test_no_two_functions_share_a_role(functions):
     assert len(set(roles)) == len(roles)
 
 
-def test_an_event_that_finish_fails_on_is_kept_and_no_other_function_takes_events(functions, templates):
-    (queue,) = [
-        queue
-        for queue in templates.of_type("AWS::SQS::Queue")
-        if queue.properties["QueueName"] == "bellwren-test-unfinished-jobs"
-    ]
-    kept, seen = {}, set()
+def test_an_event_that_a_function_fails_on_is_kept_and_no_other_function_takes_events(functions, templates):
+    queues = {
+        f"<{queue.id}.Arn>": queue.properties["QueueName"] for queue in templates.of_type("AWS::SQS::Queue")
+    }
+    kept, retries = {}, {}
     for config in templates.of_type("AWS::Lambda::EventInvokeConfig"):
         (name,) = [
             name
             for name, function in functions.items()
             if config.properties["FunctionName"] == f"<{function.id}>"
         ]
-        seen.add(name)
+        retries[name] = config.properties["MaximumRetryAttempts"]
         if "DestinationConfig" in config.properties:
-            kept[name] = config.properties["DestinationConfig"]["OnFailure"]["Destination"]
-            assert config.properties["MaximumRetryAttempts"] == 2
-        else:
-            assert config.properties["MaximumRetryAttempts"] == 0
-    assert kept == {"finish": f"<{queue.id}.Arn>"}
-    assert seen == set(functions)
+            kept[name] = queues[config.properties["DestinationConfig"]["OnFailure"]["Destination"]]
+    assert kept == {
+        "finish": "bellwren-test-unfinished-jobs",
+        "collect": "bellwren-test-failed-trainings",
+        "train": "bellwren-test-failed-trainings",
+    }
+    assert {name for name, count in retries.items() if count} == {"finish", "collect"}
+    assert set(retries) == set(functions)

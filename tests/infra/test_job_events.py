@@ -11,13 +11,13 @@ import pytest
 def rules(templates):
     return {
         rule.properties["Name"].removeprefix("bellwren-test-"): rule
-        for rule in templates.of_type("AWS::Events::Rule")
+        for rule in templates.of_type("AWS::Events::Rule", "compute")
     }
 
 
 @pytest.fixture
 def queues(templates):
-    return {f"<{queue.id}.Arn>": queue for queue in templates.of_type("AWS::SQS::Queue")}
+    return {f"<{queue.id}.Arn>": queue for queue in templates.of_type("AWS::SQS::Queue", "compute")}
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_what_cannot_be_delivered_is_tried_for_a_day_and_then_kept(rules, queues
 
 def test_only_the_rule_itself_may_send_to_its_dead_letter_queue(rules, queues, templates):
     senders = {}
-    for policy in templates.of_type("AWS::SQS::QueuePolicy"):
+    for policy in templates.of_type("AWS::SQS::QueuePolicy", "compute"):
         for statement in policy.properties["PolicyDocument"]["Statement"]:
             if statement["Effect"] == "Allow":
                 assert statement["Action"] == "sqs:SendMessage"
@@ -108,7 +108,7 @@ def test_a_dead_letter_is_kept_for_as_long_as_there_is_encrypted_and_refuses_pla
         assert queue.properties["SqsManagedSseEnabled"] is True
     refusing = {
         statement["Resource"]
-        for policy in templates.of_type("AWS::SQS::QueuePolicy")
+        for policy in templates.of_type("AWS::SQS::QueuePolicy", "compute")
         for statement in policy.properties["PolicyDocument"]["Statement"]
         if statement["Effect"] == "Deny"
         and statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}

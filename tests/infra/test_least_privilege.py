@@ -37,7 +37,7 @@ def listed(value):
 def grants(templates):
     """Every (role, action, resource) that the policies allow, the role by the path of its construct."""
     paths = {
-        f"<{role.id}>": role.raw["Metadata"]["aws:cdk:path"].split("/")[1]
+        f"<{role.id}>": role.raw["Metadata"]["aws:cdk:path"].split("/")[-3]
         for role in templates.of_type("AWS::IAM::Role")
     }
     found = set()
@@ -70,14 +70,16 @@ def test_every_role_is_trusted_to_one_service_alone(templates):
     for role in templates.of_type("AWS::IAM::Role"):
         (statement,) = role.properties["AssumeRolePolicyDocument"]["Statement"]
         assert statement["Action"] == "sts:AssumeRole"
-        trusted[role.raw["Metadata"]["aws:cdk:path"].split("/")[1]] = statement["Principal"]["Service"]
+        trusted[role.raw["Metadata"]["aws:cdk:path"].split("/")[-3]] = statement["Principal"]["Service"]
     functions = dict.fromkeys(
-        ("Prepare", "Predict", "Plan", "Finish", "Worker-1024", "Worker-2048"), "lambda.amazonaws.com"
+        ("Prepare", "Predict", "Plan", "Finish", "Collect", "Train", "Worker-1024", "Worker-2048"),
+        "lambda.amazonaws.com",
     )
     assert trusted == {
         **functions,
         "Jobs": "states.amazonaws.com",
         "SpecDropped": "events.amazonaws.com",
+        "Learning": "scheduler.amazonaws.com",
     }
 
 
@@ -113,6 +115,8 @@ def test_a_job_cannot_start_another_nor_call_any_function(grants):
         ("Jobs", "states:DescribeExecution"),
         ("Jobs", "states:StopExecution"),
         ("SpecDropped", "states:StartExecution"),
+        ("Learning", "lambda:InvokeFunction"),
+        ("Collect", "lambda:InvokeFunction"),
     }
 
 
@@ -139,14 +143,38 @@ def test_a_bucket_given_to_read_is_never_written(grants):
     }
 
 
-def test_what_was_learned_is_written_by_finish_alone_and_deleted_by_nobody(grants):
-    assert {(role, action) for role, action, resource in grants if resource.startswith(RECORDS)} <= {
-        ("Finish", "s3:PutObject"),
-        ("Finish", "s3:AbortMultipartUpload"),
+def test_records_are_written_by_finish_and_taken_away_by_the_training_that_puts_them_aside(grants):
+    writing = {
+        (role, action, resource.removeprefix(f"{RECORDS}/"))
+        for role, action, resource in grants
+        if resource.startswith(RECORDS) and action in WRITING
     }
-    assert {(role, action) for role, action, resource in grants if resource.startswith(MODELS)} == {
-        ("Predict", "s3:GetObject"),
-        ("Predict", "s3:ListBucket"),
+    assert writing == {
+        ("Finish", "s3:PutObject", "records/*"),
+        ("Train", "s3:PutObject", "quarantine/*"),
+        ("Train", "s3:DeleteObject", "records/*"),
+    }
+
+
+def test_models_are_made_by_training_alone_and_deleted_by_nobody(grants):
+    writing = {
+        (role, action, resource.removeprefix(f"{MODELS}/"))
+        for role, action, resource in grants
+        if resource.startswith(MODELS) and action in WRITING
+    }
+    assert writing == {
+        ("Train", "s3:PutObject", "models/*"),
+        ("Collect", "s3:PutObject", "models/*/learning.json"),
+        ("Collect", "s3:PutObject", "batches/*"),
+    }
+
+
+def test_the_tick_calls_training_and_nothing_else_and_is_called_by_the_schedule_alone(grants, templates):
+    train = "arn:aws:lambda:eu-west-1:123456789012:function:bellwren-test-train"
+    collect = templates.named("AWS::Lambda::Function", "FunctionName", "bellwren-test-collect")
+    assert may(grants, "Collect", "lambda:InvokeFunction") == {("lambda:InvokeFunction", train)}
+    assert may(grants, "Learning", "lambda:InvokeFunction") == {
+        ("lambda:InvokeFunction", f"<{collect.id}.Arn>")
     }
 
 
@@ -174,10 +202,18 @@ def test_each_function_writes_its_own_log(grants, templates):
             assert log.properties["LogGroupName"] == f"/aws/lambda/bellwren-test-{role.lower()}"
 
 
-def test_only_finish_may_send_to_a_queue(grants):
-    assert {(role, action) for role, action, _ in grants if action.startswith("sqs:")} == {
-        ("Finish", "sqs:SendMessage")
+def test_nobody_puts_news_of_records_into_the_queue_but_the_event_rule(grants, templates):
+    (queue,) = [one for one in templates.of_type("AWS::SQS::Queue") if "RedrivePolicy" in one.properties]
+    of_news = {(role, action) for role, action, resource in grants if resource == f"<{queue.id}.Arn>"}
+    assert of_news == {
+        ("Collect", "sqs:ReceiveMessage"),
+        ("Collect", "sqs:DeleteMessage"),
+        ("Collect", "sqs:GetQueueAttributes"),
+        ("Train", "sqs:DeleteMessage"),
+        ("Train", "sqs:ChangeMessageVisibility"),
     }
+    sending = {role for role, action, _ in grants if action == "sqs:SendMessage"}
+    assert sending == {"Finish", "Collect", "Train", "Learning"}
 
 
 def test_no_environment_variable_holds_a_secret(templates):

@@ -38,7 +38,12 @@ def test_every_queue_that_should_be_empty_is_watched(alarms, templates):
         for alarm in alarms.values()
         if alarm["MetricName"] == "ApproximateNumberOfMessagesVisible"
     }
-    assert watched == {queue.properties["QueueName"] for queue in templates.of_type("AWS::SQS::Queue")}
+    dead_letters = {
+        queue.properties["QueueName"]
+        for queue in templates.of_type("AWS::SQS::Queue")
+        if "RedrivePolicy" not in queue.properties
+    }
+    assert watched == dead_letters
 
 
 def test_every_function_is_watched_for_errors_and_throttling(alarms, templates):
@@ -53,7 +58,7 @@ def test_every_function_is_watched_for_errors_and_throttling(alarms, templates):
 
 
 def test_a_control_function_is_watched_for_coming_near_its_time_limit(alarms, templates):
-    for name in ("prepare", "predict", "plan", "finish"):
+    for name in ("prepare", "predict", "plan", "finish", "collect", "train"):
         function = templates.named("AWS::Lambda::Function", "FunctionName", f"bellwren-test-{name}")
         alarm = alarms[f"{name}-slow"]
         assert alarm["ExtendedStatistic"] == "p99"
@@ -69,7 +74,16 @@ def test_jobs_and_rules_that_fail_are_watched(alarms):
         ("AWS/Events", "FailedInvocations"),
     }
     rules = {dimensions(alarm)["RuleName"] for alarm in alarms.values() if alarm["Namespace"] == "AWS/Events"}
-    assert rules == {"bellwren-test-spec-dropped", "bellwren-test-job-ended"}
+    assert rules == {f"bellwren-test-{rule}" for rule in ("spec-dropped", "job-ended", "record-landed")}
+
+
+def test_damaged_records_and_forecasts_that_stay_wrong_are_watched(alarms):
+    own = {
+        alarm["MetricName"]: dimensions(alarm)
+        for alarm in alarms.values()
+        if alarm["Namespace"] == "Bellwren"
+    }
+    assert own == {"Quarantined": {"Stage": "test"}, "Drifted": {"Stage": "test"}}
 
 
 def test_no_alarm_uses_metric_mathematics_which_the_emulator_refuses(alarms):

@@ -56,7 +56,9 @@ def test_what_people_and_jobs_leave_behind_outlives_its_stack(buckets):
 def test_every_version_of_a_record_and_a_model_is_kept(buckets):
     for what in ("records", "models"):
         assert buckets[what].properties["VersioningConfiguration"] == {"Status": "Enabled"}
-        assert not [rule for rule in rules(buckets[what]) if "ExpirationInDays" in rule]
+        expiring = {rule["Prefix"] for rule in rules(buckets[what]) if "ExpirationInDays" in rule}
+        assert expiring <= {layout.BATCHES}
+    assert not layout.model("any", "version").startswith(layout.BATCHES)
 
 
 def test_working_keys_expire_and_nothing_else_does(buckets):
@@ -66,7 +68,7 @@ def test_working_keys_expire_and_nothing_else_does(buckets):
         for rule in rules(bucket)
         if "ExpirationInDays" in rule
     ]
-    assert expiring == [("jobs", layout.WORK, 14)]
+    assert expiring == [("jobs", layout.WORK, 14), ("models", layout.BATCHES, 14)]
     assert layout.work("any-job").startswith(layout.WORK)
     assert not layout.job("any-job").startswith(layout.WORK)
 
@@ -78,13 +80,14 @@ def test_uploads_that_never_end_are_not_paid_for(buckets):
         assert 1 <= aborting[0]["AbortIncompleteMultipartUpload"]["DaysAfterInitiation"] <= 7
 
 
-def test_only_the_jobs_bucket_announces_its_objects_and_no_function_was_added_for_it(buckets, templates):
+def test_only_jobs_and_records_announce_their_objects_and_no_function_was_added_for_it(buckets, templates):
     announcing = {
         what for what, bucket in buckets.items() if "NotificationConfiguration" in bucket.properties
     }
-    assert announcing == {"jobs"}
-    assert buckets["jobs"].properties["NotificationConfiguration"] == {
-        "EventBridgeConfiguration": {"EventBridgeEnabled": True}
-    }
+    assert announcing == {"jobs", "records"}
+    for what in announcing:
+        assert buckets[what].properties["NotificationConfiguration"] == {
+            "EventBridgeConfiguration": {"EventBridgeEnabled": True}
+        }
     types = {resource.type for resource in templates.all("storage")}
     assert types <= {"AWS::S3::Bucket", "AWS::S3::BucketPolicy", "AWS::CDK::Metadata"}

@@ -16,6 +16,7 @@ NAME_OF = {
     "AWS::Lambda::Function": "FunctionName",
     "AWS::Logs::LogGroup": "LogGroupName",
     "AWS::S3::Bucket": "BucketName",
+    "AWS::Scheduler::Schedule": "Name",
     "AWS::SNS::Topic": "TopicName",
     "AWS::SQS::Queue": "QueueName",
     "AWS::SSM::Parameter": "Name",
@@ -90,6 +91,7 @@ def test_one_parameter_says_where_everything_is(templates):
         "models_bucket": "bellwren-test-models-123456789012-eu-west-1",
         "state_machine_arn": f"<{machine.id}>",
         "prediction_function": "bellwren-test-predict",
+        "collect_function": "bellwren-test-collect",
         "worker_functions": workers,
         "max_workers": 500,
         "input_buckets": ["books"],
@@ -140,11 +142,14 @@ def without_transport(templates, stack):
             properties["Value"] = {name: where[name] for name in where if not name.startswith("worker_p")}
         if resource.type == "AWS::SQS::QueuePolicy":
             statements = properties["PolicyDocument"]["Statement"]
-            properties["PolicyDocument"]["Statement"] = [
-                one for one in statements if one["Effect"] == "Allow"
-            ]
+            allowing = [one for one in statements if one["Effect"] == "Allow"]
+            if not allowing:
+                continue
+            properties["PolicyDocument"]["Statement"] = allowing
         if resource.type == "AWS::Lambda::Function":
-            # The prediction function's Python is chosen by its wheels, of which the emulator needs none.
-            properties.pop("Runtime")
+            # The prediction function's Python is chosen by its wheels, of which the emulator needs none. Training
+            # is a container image on AWS, and the same source on the emulator.
+            for name in ("Runtime", "Handler", "PackageType", "Code"):
+                properties.pop(name, None)
         resources[resource.id] = (resource.type, properties)
     return resources

@@ -1,0 +1,125 @@
+"""From records to the model in service: what is published, what is not, and what the card says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bellwren import layout
+from bellwren.learning.calibration import WINDOW, CalibrationState
+from bellwren.learning.merging import Labelled, merge
+from bellwren.learning.registry import PublishedMeanwhile, Registry
+from bellwren.learning.training import Lesson
+from tests.unit.learning.memory import Bucket, put
+from training import learn as learning
+from training.learn import learn
+from training.recent import MOST_REPEATS, chosen
+
+torch.set_num_threads(1)
+STEADY = CalibrationState(0, None, None, drifted=False, reason="")
+DRIFTED = CalibrationState(30, 0.1, 0.9, drifted=True, reason="")
+
+
+def runtime(workers: float, size: float, slower: float = 1.0) -> float:
+    return slower * (5 + 8 * size / 1e9 / workers)
+
+
+def labels(count: int, start: int = 0, slower: float = 1.0) -> list[Labelled]:
+    records = Bucket()
+    for number in range(start, start + count):
+        workers, size = (2, 4, 8)[number % 3], (1e9, 4e9)[number // 3 % 2]
+        put(records, number, workers=workers, bytes=size, runtime_s=runtime(workers, size, slower))
+    return merge(records, "grep").labels  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def registry() -> Registry:
+    return Registry(Bucket("models"))  # type: ignore[arg-type]
+
+
+def lesson(registry: Registry, found: list[Labelled], state: CalibrationState = STEADY) -> Lesson:
+    return Lesson("grep", found, registry, state)
+
+
+def test_the_first_model_is_published_and_the_next_one_knows_the_new_records(registry: Registry) -> None:
+    first = learn(lesson(registry, labels(6)))
+    assert (first["outcome"], first["reason"]) == ("PUBLISHED", "there was no model in service")
+    second = learn(lesson(registry, labels(9)))
+    assert second["outcome"] == "PUBLISHED"
+    assert "on 3 records that neither had seen" in second["reason"]
+    assert registry.versions("grep") == [first["version"], second["version"]]
+    assert registry.current("grep").version == second["version"]
+    decision = registry.card("grep", second["version"])["cross_validation"]["decision"]
+    assert (decision["published"], decision["champion"]) == (True, first["version"])
+
+
+def test_a_worse_challenger_is_laid_down_with_the_reason_and_does_not_serve(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = learn(lesson(registry, labels(6)))
+    errors = iter([50.0, 10.0])
+    monkeypatch.setattr(learning, "error_percent", lambda *_: next(errors))
+    second = learn(lesson(registry, labels(9)))
+    assert second["outcome"] == "KEPT"
+    assert registry.current("grep").version == first["version"]
+    card = registry.card("grep", second["version"])
+    assert card["cross_validation"]["decision"]["published"] is False
+    assert "error of 50.00 % is worse than the 10.00 %" in card["cross_validation"]["decision"]["reason"]
+    assert set(card["cross_validation"]["errors"]) == {"ours", "ernest", "bell"}
+
+
+def test_a_model_in_service_that_is_damaged_is_replaced(registry: Registry) -> None:
+    first = learn(lesson(registry, labels(6)))
+    registry._models.put(layout.model("grep", first["version"]), b"damaged")
+    second = learn(lesson(registry, labels(6)))
+    assert second["outcome"] == "PUBLISHED"
+    assert "cannot serve" in second["reason"]
+
+
+def test_who_loses_the_race_publishes_nothing(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    learn(lesson(registry, labels(6)))
+    add = registry.add
+
+    def add_and_lose(*given: Any) -> None:
+        add(*given)
+        registry.publish("grep", "another", registry.current("grep"))
+
+    monkeypatch.setattr(registry, "add", add_and_lose)
+    with pytest.raises(PublishedMeanwhile):
+        learn(lesson(registry, labels(7)))
+    assert registry.current("grep").version == "another"
+
+
+def test_after_a_drift_a_cell_is_known_by_its_recent_runs_alone() -> None:
+    old, new = labels(60), labels(WINDOW, start=60, slower=2.0)
+    kept = chosen([*old, *new], drifted=True)
+    assert kept == new
+    alone = labels(3, start=0)
+    for one in alone:
+        object.__setattr__(one.parsed.label.execution, "properties", {"bytes": 9e9})
+    assert chosen([*alone, *new], drifted=True) == [*alone, *new]
+
+
+def test_without_a_drift_all_runs_count_up_to_the_bound_of_a_cell() -> None:
+    found = labels(6 * (MOST_REPEATS + 2))
+    kept = chosen(found, drifted=False)
+    assert len(kept) == 6 * MOST_REPEATS
+    assert kept == found[-len(kept) :]
+
+
+def test_a_model_learned_after_a_drift_says_what_is_true_now(registry: Registry) -> None:
+    found = [*labels(30), *labels(WINDOW, start=30, slower=2.0)]
+    learn(lesson(registry, found, DRIFTED))
+    from bellwren.forecasting.features import Choices
+    from bellwren.forecasting.model import RuntimeModel
+
+    version = registry.current("grep").version
+    assert version is not None
+    model = RuntimeModel.load(*registry.files("grep", version))
+    run = found[-1].parsed.label.execution
+    said = model.outlook(run.properties, Choices.of([run])).prediction.point_s[0]
+    assert said == pytest.approx(run.runtime_s, rel=0.1)
+    assert np.isfinite(said)
