@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from bellwren import cost, layout
+from bellwren import layout
 from bellwren.control.served import ServedModels
 from bellwren.control.sizing import default_choice, most_tasks, nearest_memory
 from bellwren.control.supersteps import default_workers
 from bellwren.deployment import Deployment
 from bellwren.forecasting.answer import Question, answer
+from bellwren.forecasting.costs import cost_of_many
 from bellwren.records.labels import properties_of
 from bellwren.store import Store
 
@@ -37,7 +38,7 @@ def make_forecast(
     """The answer for a job of which the document and the profile are known."""
     question = _question(spec, profile, deployment)
     model = models.get(spec["algorithm"])
-    found = answer(question, cost.estimate, model)
+    found = answer(question, cost_of_many, model)
     if found["model"] is None and question.deadline_s is None and question.budget_usd is None:
         found |= _default(spec, profile, deployment, found["forecasts"])
     return found

@@ -116,9 +116,9 @@ class Choices:
     """Of one worker."""
 
     def __post_init__(self) -> None:
-        for workers in self.workers:
-            if not (math.isfinite(workers) and workers > 0):
-                raise ValueError(f"workers is {workers!r}; a forecast needs a number above 0")
+        good = np.isfinite(self.workers) & (self.workers > 0)
+        if not good.all():
+            raise ValueError(f"workers is {self.workers[~good][0]:g}; a forecast needs a number above 0")
 
     def __len__(self) -> int:
         return len(self.workers)
@@ -173,6 +173,8 @@ class Schema:
 
     def rows(self, properties: Mapping[str, Value], choices: Choices) -> Array:
         """The row block of runs of one context, one row for each choice. Shape [len(choices), R]."""
+        if not len(choices):
+            return np.zeros((0, sum(feature.width for feature in self.block("row"))))
         known = derived(properties, choices)
         missing = np.full(len(choices), np.nan)
         parts = [feature.encode_numbers(known.get(feature.name, missing)) for feature in self.block("row")]
@@ -236,7 +238,8 @@ def derived(properties: Mapping[str, Value], choices: Choices) -> dict[str, Arra
 def learn_schema(executions: Iterable[Execution]) -> Schema:
     """Take from the records which features there are and the middle and range of each.
 
-    A property counts as a text if any record has a text there. Raises ValueError if there is no record.
+    Of row features that are the same but for their unit in all records, the first is taken. A property counts as a text
+    if any record has a text there. Raises ValueError if there is no record.
     """
     runs = list(executions)
     if not runs:
@@ -247,13 +250,25 @@ def learn_schema(executions: Iterable[Execution]) -> Schema:
         _learn(name, [run.properties.get(name) for run in contexts.values()], "property") for name in names
     ]
     known = [derived(run.properties, Choices.of([run])) for run in runs]
+    kept: list[Array] = []
     for name in (LOG_WORKERS, INVERSE, MEMORY_MB, SLOTS, TOTAL_SLOTS, LOAD, FIT, IMBALANCE):
-        values = [float(row[name][0]) if name in row else math.nan for row in known]
-        finite: list[Value | None] = [value for value in values if math.isfinite(value)]
-        if finite:
+        values = np.array([float(row[name][0]) if name in row else math.nan for row in known])
+        finite: list[Value | None] = values[np.isfinite(values)].tolist()
+        if finite and (name == INVERSE or not any(_same_but_for_unit(values, other) for other in kept)):
             features.append(_learn(name, finite, "row"))
+            kept += [] if name == INVERSE else [values]
     workers = [run.workers for run in runs]
     return Schema(tuple(features), min(workers), max(workers), tuple(sorted(contexts)))
+
+
+def _same_but_for_unit(a: Array, b: Array) -> bool:
+    """Whether two features differ by a factor only, so that the second would say the same again: on Lambda slots are
+    memory in another unit, and bytes per slot are bytes per memory."""
+    known = np.isfinite(a)
+    if not np.array_equal(known, np.isfinite(b)):
+        return False
+    ratio = a[known] / b[known]
+    return bool(ratio.max() <= ratio.min() * (1 + 1e-9))
 
 
 def _learn(name: str, values: Sequence[Value | None], level: Level) -> Feature:

@@ -86,7 +86,7 @@ class RuntimeModel:
         low, high = min([schema.workers_low, *seen]), max([schema.workers_high, *seen])
         return Outlook(
             prediction,
-            tuple(not low <= workers <= high for workers in choices.workers),
+            tuple(((choices.workers < low) | (choices.workers > high)).tolist()),
             tuple(schema.flags(properties)),
             self.card.encoder.number(properties) >= 0 or bool(runs),
         )

@@ -24,7 +24,8 @@ from training.ours.layout import Layout, initial, lay_out
 from training.ours.noise import NoiseTable, learn_noise, of_location
 from training.ours.trend import Trend, learn_trend
 
-INDUCING = 112
+INDUCING = 72
+"""Measured on four algorithms of the C3O data: 112 are no more exact (a hundredth of the error), and a third slower."""
 LEARNED_FROM = 220
 """Cells that the parameters are learned from at most: whole contexts, drawn by the seed."""
 POSTERIOR_FROM = 6000

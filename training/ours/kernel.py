@@ -15,6 +15,7 @@ Every function here is traced into the ONNX file, so it uses nothing but tensor 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -51,11 +52,11 @@ def unpack(vector: Tensor, layout: Layout) -> Parameters:
     return out
 
 
-def similarity(a: Tensor, b: Tensor) -> Tensor:
-    """-|a - b|^2 / 2 for all pairs, by one matrix product. Shape [len(a), len(b)]."""
-    left = torch.cat([a, -0.5 * (a**2).sum(-1, keepdim=True), torch.ones_like(a[:, :1])], dim=1)
-    right = torch.cat([b, torch.ones_like(b[:, :1]), -0.5 * (b**2).sum(-1, keepdim=True)], dim=1)
-    return left @ right.T
+def similarity(a: Tensor, b: Tensor, lift: Tensor | float = 0.0) -> Tensor:
+    """lift - |a - b|^2 / 2 for all pairs, by one matrix product. Shapes [..., N, D], [..., M, D] to [..., N, M]."""
+    left = torch.cat([a, -0.5 * (a**2).sum(-1, keepdim=True), torch.ones_like(a[..., :1])], dim=-1)
+    right = torch.cat([b, torch.ones_like(b[..., :1]), lift - 0.5 * (b**2).sum(-1, keepdim=True)], dim=-1)
+    return left @ right.transpose(-1, -2)
 
 
 def _spread(matrix: Tensor, a: Side, b: Side) -> Tensor:
@@ -66,7 +67,11 @@ def _spread(matrix: Tensor, a: Side, b: Side) -> Tensor:
 
 
 def _scaled(side: Tensor, slopes: Tensor, columns: list[slice]) -> Tensor:
-    return torch.cat([side[:, where] * slopes[at] for at, where in enumerate(columns)], dim=1)
+    """The columns of some features, each times its feature's slope: two operations, however many features there are."""
+    numbers = [list(range(where.start, where.stop)) for where in columns]
+    owner = torch.tensor([at for at, own in enumerate(numbers) for _ in own])
+    picked = side.index_select(1, torch.tensor([number for own in numbers for number in own]))
+    return picked * slopes.index_select(0, owner)
 
 
 def _linear(p: Parameters, layout: Layout, a: Side, b: Side) -> Tensor:
@@ -87,18 +92,32 @@ Polynomials = tuple[Tensor, Tensor, Tensor]
 """The first three elementary symmetric polynomials of the features' kernels."""
 
 
-def _widen(
-    p: Parameters, offset: int, blocks: tuple[Block, ...], sides: tuple[Tensor, Tensor], e: Polynomials
-) -> Polynomials:
+def _widen(kernels: Iterable[Tensor], e: Polynomials) -> Polynomials:
     """Take more features into the polynomials: e_k(with z) = e_k + z e_(k-1)."""
     first, second, third = e
-    for at, block in enumerate(blocks, start=offset):
-        a, b = (side[:, block.columns] / p["length"][at] for side in sides)
-        z = torch.exp(similarity(a, b) + 2 * p["weight"][at].log())
+    for z in kernels:
         third = third + z * second
         second = second + z * first
         first = first + z
     return first, second, third
+
+
+def _features(
+    p: Parameters, offset: int, blocks: tuple[Block, ...], a: Tensor, b: Tensor
+) -> Iterator[Tensor]:
+    """One kernel for each feature: weight^2 exp(-|a - b|^2 / 2 length^2). Features of one width are done together."""
+    widths = [block.columns.stop - block.columns.start for block in blocks]
+    for width in sorted(set(widths)):
+        members = [at for at, one in enumerate(widths) if one == width]
+        columns = torch.tensor([at for one in members for at in range(*blocks[one].columns.indices(10**9))])
+        which = torch.tensor(members) + offset
+        length = p["length"].index_select(0, which)[:, None, None]
+        left, right = (
+            side.index_select(1, columns).reshape(-1, len(members), width).permute(1, 0, 2) / length
+            for side in (a, b)
+        )
+        lift = 2 * p["weight"].index_select(0, which).log()[:, None, None]
+        yield from torch.exp(similarity(left, right, lift)).unbind(0)
 
 
 def _nearness(p: Parameters, offset: int, blocks: tuple[Block, ...], a: Tensor, b: Tensor) -> Tensor:
@@ -123,10 +142,10 @@ def between(p: Parameters, layout: Layout, a: Side, b: Side) -> Tensor:
     near = _nearness(p, count, layout.rows, a.rows, b.rows)
     if layout.properties:
         contexts = (a.properties, b.properties)
-        first, second, third = _widen(p, 0, layout.properties, contexts, e)
+        first, second, third = _widen(_features(p, 0, layout.properties, *contexts), e)
         e = (_spread(first, a, b), _spread(second, a, b), _spread(third, a, b))
         near = near + _spread(_nearness(p, 0, layout.properties, *contexts), a, b)
-    first, second, third = _widen(p, count, layout.rows, (a.rows, b.rows), e)
+    first, second, third = _widen(_features(p, count, layout.rows, a.rows, b.rows), e)
     smooth = p["main"] ** 2 * first + p["pair"] ** 2 * second + p["triple"] ** 2 * third
     opened = _gates(p, layout, a) @ (_gates(p, layout, b).T * (p["gate"] ** 2 / len(layout.gates)))
     return LEVEL + p["linear"] ** 2 * linear + smooth + opened * (1 + torch.exp(near) + linear)

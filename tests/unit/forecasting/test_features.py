@@ -92,3 +92,19 @@ def test_a_number_is_its_bits_and_a_text_a_vector_of_length_one() -> None:
 def test_no_records_make_no_schema() -> None:
     with pytest.raises(ValueError, match="no execution records"):
         learn_schema([])
+
+
+def test_what_differs_by_a_unit_only_is_seen_once() -> None:
+    """On Lambda slots are memory in another unit; elsewhere both say something of their own."""
+
+    def names(slots: tuple[float, float]) -> set[str]:
+        runs = [
+            Execution("x", workers, 10.0, {"bytes": 1e9, "memory_mb": memory, "slots": own})
+            for workers in (2.0, 4.0)
+            for memory, own in zip((1769.0, 3538.0), slots, strict=True)
+        ]
+        return {feature.name for feature in learn_schema(runs).features if feature.level == "row"}
+
+    assert {"memory_mb", "load"} <= names((1.0, 2.0))
+    assert not {"slots", "fit"} & names((1.0, 2.0))
+    assert {"memory_mb", "slots", "load", "fit"} <= names((1.0, 4.0))
