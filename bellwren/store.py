@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -83,6 +84,10 @@ class Store:
         if endpoint:
             options["endpoint"] = endpoint
         self._options = options
+        self._client: Any = None
+        self._making = (
+            threading.Lock()
+        )  # making a boto3 client is not safe in two threads at once; using one is
         self._s3 = S3Store(
             bucket,
             client_options=_CLIENT,  # type: ignore[arg-type]
@@ -146,10 +151,12 @@ class Store:
             return None
         return Entry(key, meta["size"], meta["e_tag"] or "")
 
-    def put(self, key: str, data: bytes | BinaryIO) -> None:
-        """Write the object, whatever was there."""
+    def put(self, key: str, data: bytes | BinaryIO, *, content_type: str | None = None) -> None:
+        """Write the object, whatever was there. A browser opens one of a ``content_type`` that it knows."""
+        attributes = {"Content-Type": content_type} if content_type else None
         # In one request where it is in memory anyway: a multipart upload whose writer is killed would be left behind.
-        obstore.put(self._s3, key, data, use_multipart=False if isinstance(data, bytes) else None)
+        multipart = False if isinstance(data, bytes) else None
+        obstore.put(self._s3, key, data, use_multipart=multipart, attributes=attributes)
 
     def upload(self, key: str, data: bytes | BinaryIO) -> None:
         """Write an object of any size, or the rest of a file: large ones in several requests at once."""
@@ -242,6 +249,11 @@ class Store:
     # -- names that the Rust library can't express ------------------------------------------------------------------
 
     def _boto3(self) -> Any:
+        with self._making:
+            self._client = self._client or self._made_client()
+            return self._client
+
+    def _made_client(self) -> Any:
         import boto3  # noqa: PLC0415  slow to import, hardly ever needed
 
         names = {
