@@ -19,6 +19,7 @@ COMMANDS = {
     "status": Entry("bellwren.cli.jobs:status", "Show how a job is doing, or list the jobs."),
     "result": Entry("bellwren.cli.jobs:result", "Wait for a job and print its result."),
     "logs": Entry("bellwren.cli.jobs:logs", "Print what a job's functions printed."),
+    "report": Entry("bellwren.cli.jobs:report", "Write the page that explains a job."),
     "cancel": Entry("bellwren.cli.jobs:cancel", "Stop a job and its running workers."),
     "resume": Entry("bellwren.cli.jobs:resume", "Go on with a job that failed or was cancelled."),
     "forecast": Entry("bellwren.cli.forecast:forecast", "Say what a job would take and cost, before it runs."),

@@ -1,4 +1,4 @@
-"""Commands on jobs: submit, status, result, logs, cancel, resume."""
+"""Commands on jobs: submit, status, result, logs, report, cancel, resume."""
 
 from __future__ import annotations
 
@@ -130,6 +130,29 @@ def logs(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
     found = _job(job_id, stage, local).logs()
     text = "\n".join(f"--- task {task}\n{printed.rstrip()}" for task, printed in found.items())
     show(found, text or "nothing was printed", as_json=as_json)
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the page; else JOB.html in this folder.",
+)
+@_stage_option
+@json_option
+def report(job_id: str, output: Path | None, stage: str | None, local: bool, as_json: bool) -> None:
+    """Write the page that explains JOB: who did what when, forecast and outcome, cost by line, failures.
+
+    It is one HTML file that loads nothing.
+
+    \b
+    Example:
+      bellwren report books-3f2a9c0d1e4b5a69 -o books.html
+    """
+    path = _job(job_id, stage, local).report(output or Path(f"{job_id}.html"))
+    show({"job_id": job_id, "path": str(path)}, f"written to {path}", as_json=as_json)
 
 
 @click.command()

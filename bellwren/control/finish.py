@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,15 +22,18 @@ from bellwren.control.tolerance import tolerated
 from bellwren.deployment import Deployment
 from bellwren.engine.stage import Stage
 from bellwren.records.record import make_record
+from bellwren.report.page import page
 from bellwren.store import Store, as_json
 
 Document = dict[str, Any]
+log = logging.getLogger(__name__)
 
 FAILURES_IN_STATUS = 100
 FAILURES_KEPT = 1000
 _TRACEBACK_IN_STATUS = 4000
 
-
+_OF_A_KIND: dict[Any, Any] = {"bsp": supersteps, "parameter_server": training}
+"""What knows more of a job of its kind."""
 _SPENT = re.compile(r"/(claims|trail)/|/(fatal|cancel)\.json$")
 
 
@@ -71,36 +75,22 @@ def finish(state: Document, deployment: Deployment) -> Document:
         _clean(job_id, found["status"], jobs)
         return {"status": found["status"]}
     ending = _look(call, jobs)
-    iterative = (ending.spec or {}).get("kind") == "bsp"
-    if iterative:
+    kind = (ending.spec or {}).get("kind")
+    if kind == "bsp":
         ending.failures += supersteps.failures(job_id, jobs)
         ending.failed += len(ending.failures)
     _judge(ending)
     _write_failures(ending, jobs)
     final = _final_status(ending, found, jobs)
-    if iterative:
-        final |= supersteps.told(job_id, jobs)
-    trained = (ending.spec or {}).get("kind") == "parameter_server"
-    if trained:
-        final |= training.told(job_id, jobs)
-    if ending.spec and ending.plan and ending.profile:
-        record: Document = dict(
-            make_record(
-                spec=ending.spec,
-                profile=ending.profile,
-                plan=ending.plan,
-                status=final,
-                stages=ending.stages,
-                forecast=jobs.find_json(layout.forecast(job_id)),
-            )
-        )
-        if iterative:
-            record |= supersteps.recorded(job_id, jobs)
-        if trained:
-            record |= training.recorded(job_id, jobs)
+    if of_the_kind := _OF_A_KIND.get(kind):
+        final |= of_the_kind.told(job_id, jobs)
+    forecast = jobs.find_json(layout.forecast(job_id))
+    record = _record(ending, final, forecast, jobs)
+    if record is not None:
         final["cost_usd"] = record["cost_usd"]
         jobs.put_json(layout.record(job_id), record)
         _publish(record, deployment)
+    _explain(ending, final, record, forecast, jobs)
     if found is None:
         jobs.create(layout.status(job_id), as_json(final))
     else:
@@ -245,10 +235,42 @@ def _shown(failure: Document) -> Document:
     return {**told, "traceback": failure["traceback"][-_TRACEBACK_IN_STATUS:]}
 
 
+def _record(ending: Ending, final: Document, forecast: Document | None, jobs: Store) -> Document | None:
+    """The execution record of a job that came so far as to have a plan."""
+    if not (ending.spec and ending.plan and ending.profile):
+        return None
+    record: Document = dict(
+        make_record(
+            spec=ending.spec,
+            profile=ending.profile,
+            plan=ending.plan,
+            status=final,
+            stages=ending.stages,
+            forecast=forecast,
+        )
+    )
+    if of_the_kind := _OF_A_KIND.get(ending.spec["kind"]):
+        record |= of_the_kind.recorded(ending.job_id, jobs)
+    return record
+
+
 def _publish(record: Document, deployment: Deployment) -> None:
     """Into the records bucket, once: the key depends on nothing that a second try would see differently."""
     key = layout.execution_record(record["algorithm"], record["job_id"], record["started_at"])
     Store(deployment.records_bucket).create(key, as_json(record))
+
+
+def _explain(
+    ending: Ending, final: Document, record: Document | None, forecast: Document | None, jobs: Store
+) -> None:
+    """Write the report. It is there to be looked at: a job whose page can't be made has ended all the same."""
+    workers = {name: report.workers for name, report in ending.stages.items()}
+    try:
+        made = page(status=final, record=record, forecast=forecast, stages=workers)
+    except Exception:
+        log.exception("the report of job %s was not written", ending.job_id)
+        return
+    jobs.put(layout.report(ending.job_id), made, content_type="text/html")
 
 
 def _clean(job_id: str, outcome: str, jobs: Store) -> None:

@@ -40,6 +40,9 @@ def test_a_document_is_submitted_and_its_result_read(cloud: Cloud, tmp_path: Pat
     assert run("result", job_id, "--json", "-o", str(target)).stdout == ""
     assert json.loads(target.read_text()) == {"a": 2, "b": 1}
     assert "nothing was printed" in run("logs", job_id).stdout
+    page = tmp_path / "books.html"
+    assert str(page) in run("report", job_id, "-o", str(page)).stdout
+    assert job_id in page.read_text()
     cancelled = run("cancel", job_id)
     assert cancelled.exit_code == 0
     assert "had ended already" in cancelled.stdout

@@ -1,0 +1,1 @@
+"""The page that explains a job: one HTML file that needs no network, written by Finish."""
