@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from bellwren.control.characteristics import Sample, describe, take_sample
 from bellwren.deployment import Deployment
 from bellwren.engine.capacity import vcpus
 from bellwren.errors import Fault, InputError, SpecError
+from bellwren.inputs.cuttable import cut_rule
 from bellwren.inputs.listing import select_objects
 from bellwren.inputs.planning import plan_chunks
 from bellwren.inputs.source import InputObject, RangeReader
@@ -19,6 +21,7 @@ from bellwren.store import Entry, Store
 Document = dict[str, Any]
 
 _SKIPPED_SHOWN = 100
+_PLAIN = ("utf-8", "ascii", "us-ascii", "latin-1", "iso-8859-1", "cp1252")
 
 
 Stores = Callable[[str], Store]
@@ -28,6 +31,7 @@ Stores = Callable[[str], Store]
 def measure_records(document: JobSpec, deployment: Deployment, stores: Stores = Store) -> Document:
     """List the input: ``objects``, ``bytes``, and the versions of its objects that the job will read.
 
+    With them whether large objects are ``divisible``, and for a built-in algorithm what its ``data`` is like.
     ``stores`` is how buckets are reached; by default with the credentials of the environment.
 
     Raises:
@@ -43,14 +47,42 @@ def measure_records(document: JobSpec, deployment: Deployment, stores: Stores = 
     except InputError as error:
         raise SpecError([Fault(f"input.{spec.format}", spec.uri, str(error))]) from error
     objects = [[one.key, one.size, one.etag] for one in chosen.objects]
+    sample = _sample(document, spec, objects, stores)
     return {
         "input": spec.to_dict(),
+        "divisible": _divisible(spec) and not sample.compressed,
+        "data": describe(document.algorithm, document.settled_params(), sample),
         "listed": objects,
         "objects": len(objects),
         "skipped": list(chosen.skipped[:_SKIPPED_SHOWN]),
         "bytes": sum(size for _, size, _ in objects),
         "items": None,
     }
+
+
+def _sample(document: JobSpec, spec: InputSpec, objects: list[list[Any]], stores: Stores) -> Sample:
+    """Of what built-in algorithms read as lines; the data of own functions is described by who wrote them."""
+    if not document.builtin or spec.format not in ("lines", "csv") or _odd(spec):
+        return Sample(())
+    store = stores(spec.bucket)
+    try:
+        return take_sample(objects, lambda key, start, end, etag: store.get_range(key, start, end, etag=etag))
+    except InputError:
+        # An object that has changed since it was listed fails the job by name when it is read; here it is not known.
+        return Sample(())
+
+
+def _odd(spec: InputSpec) -> bool:
+    """Encodings and line ends that a sample would have to know."""
+    return spec.newline is not None or (spec.encoding or "utf-8").lower().replace("_", "-") not in _PLAIN
+
+
+def _divisible(spec: InputSpec) -> bool:
+    """Whether objects can be cut at records, as far as that is known without looking at them."""
+    if spec.format in ("objects", "lines", "csv"):
+        whole = spec.format == "objects" or spec.compression not in ("auto", "none")
+        return not whole and cut_rule(spec) is not None
+    return True
 
 
 def _listed(spec: InputSpec, store: Store) -> Iterable[Entry]:
