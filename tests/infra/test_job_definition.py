@@ -131,7 +131,11 @@ def test_a_round_is_a_distributed_map_over_worker_numbers_that_carries_no_data()
         assert state["ToleratedFailurePercentage"] == 100
         assert state["ResultPath"] is None
         assert state["Label"] == name
-        assert not {"ItemBatcher", "ItemReader", "ResultWriter"} & set(state)
+
+
+def test_e07_e08_no_items_and_no_results_pass_through_the_service_whose_shapes_differ():
+    for name in MAPS:
+        assert not {"ItemBatcher", "ItemReader", "ResultWriter"} & set(STATES[name])
 
 
 def test_the_definition_fits_and_names_only_what_is_filled_in():
