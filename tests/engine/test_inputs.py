@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import time
 import uuid
 from collections import Counter
 from pathlib import Path
@@ -133,6 +134,45 @@ def test_f16_an_object_that_changes_after_the_plan_fails_the_job_by_its_name(
     outcome = engine.map_reduce(once, bellwren.lines(source), total, before_round=disturb)
     assert outcome.status["status"] == "FAILED"
     assert f"{source}b" in outcome.status["error"]["message"]
+
+
+# -- reading beside computing, and memory -----------------------------------------------------------------------------
+
+
+def test_the_next_tasks_input_is_read_while_a_task_is_computed(engine: Engine) -> None:
+    def slow(record: tuple[str, bytes]) -> int:
+        time.sleep(0.4)
+        return record[1][0]
+
+    count = 4
+    source = put(engine, {f"object-{n}": bytes([n]) * 1_500_000 for n in range(count)})
+    with engine.proxy.disturbed_by() as script:
+        outcome = engine.map(slow, bellwren.objects(source), workers=1)
+    assert outcome.result() == list(range(count))
+    steps = [(request.method, request.path) for request in script.seen]
+
+    def first(method: str, path: str) -> int:
+        return next(at for at, step in enumerate(steps) if step[0] == method and path in step[1])
+
+    for task in range(count - 1):
+        assert first("GET", f"object-{task + 1}") < first("PUT", f"results/part-{task:06d}"), task
+
+
+def test_memory_of_a_worker_follows_the_chunk_and_not_the_input(engine: Engine) -> None:
+    """96 MB in chunks of 2 MB, in a worker of 192 MB."""
+
+    def pairs(line: str) -> list[tuple[str, int]]:
+        return [(line[0], len(line) + 1)]
+
+    peaks_mb = []
+    for objects in (1, 12):
+        block = b"".join(b"%d" % (n % 10) + b"x" * 9_998 + b"\n" for n in range(800))
+        lines = bellwren.lines(folder(engine, *[block] * objects), chunk="2MB")
+        outcome = engine.map_reduce(pairs, lines, total, total, workers=1, memory_mb=192)
+        assert sum(outcome.result().values()) == objects * len(block)
+        peaks_mb.append(outcome.record["stages"][0]["peak_mb"])
+    assert peaks_mb[1] < peaks_mb[0] + 16
+    assert peaks_mb[1] < 150
 
 
 # -- real data --------------------------------------------------------------------------------------------------------
