@@ -23,6 +23,15 @@ def start(deployment: Any, document: dict[str, Any], name: str) -> str:
     return str(answer["executionArn"])
 
 
+def events(deployment: Any, name: str) -> int:
+    """How many events the history of the execution has."""
+    states = deployment.client("stepfunctions")
+    machine = deployment.published["state_machine_arn"]
+    arn = machine.replace(":stateMachine:", ":execution:") + f":{name}"
+    pages = states.get_paginator("get_execution_history").paginate(executionArn=arn)
+    return sum(len(page["events"]) for page in pages)
+
+
 def drop(deployment: Any, key: str, body: bytes) -> None:
     """Put a document where S3's event starts a job."""
     bucket = deployment.published["jobs_bucket"]

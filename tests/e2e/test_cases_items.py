@@ -10,6 +10,7 @@ import pytest
 
 import bellwren
 from bellwren import Cloud
+from tests.e2e import jobs
 
 ONE = {"progress": False, "workers": 1}
 
@@ -66,11 +67,7 @@ def test_b06_e03_requests_and_history_grow_with_tasks_and_not_with_items(
     assert job.result() == list(range(10_000))
     parts = list(cloud.jobs_store.list(f"jobs/{job.id}/results/"))
     assert len(parts) <= 2 * 16  # the stated bound: sixteen tasks for each worker
-    states = deployment.client("stepfunctions")
-    pages = states.get_paginator("get_execution_history").paginate(
-        executionArn=cloud.execution(job.id)["executionArn"]
-    )
-    assert sum(len(page["events"]) for page in pages) < 100
+    assert jobs.events(deployment, job.id) < 100
 
 
 def test_b07_items_and_results_of_any_size_pass_every_limit_of_the_service(cloud: Cloud) -> None:

@@ -12,23 +12,16 @@ import pytest
 
 import bellwren
 from bellwren import Cloud
+from tests.e2e import jobs
 from tests.e2e.test_jobs import cloud, unique  # noqa: F401  the fixture
 
 MOST_EVENTS = 1000
 
 
-def events(deployment: Any, name: str) -> int:
-    states = deployment.client("stepfunctions")
-    machine = deployment.published["state_machine_arn"]
-    arn = machine.replace(":stateMachine:", ":execution:") + f":{name}"
-    pages = states.get_paginator("get_execution_history").paginate(executionArn=arn)
-    return sum(len(page["events"]) for page in pages)
-
-
 def test_twelve_thousand_items_leave_a_short_history(deployment: Any, cloud: Cloud) -> None:  # noqa: F811
     job = cloud.map(lambda x: x % 7, range(12_000), workers=3, progress=False)
     assert job.result() == [x % 7 for x in range(12_000)]
-    assert events(deployment, job.id) < MOST_EVENTS
+    assert jobs.events(deployment, job.id) < MOST_EVENTS
 
 
 def test_a_lost_worker_is_started_again_and_its_item_found(cloud: Cloud) -> None:  # noqa: F811

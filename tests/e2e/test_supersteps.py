@@ -48,6 +48,16 @@ def test_partitions_meet_in_storage_superstep_by_superstep(cloud: Cloud) -> None
     assert len(job.record["history"]) == 6
 
 
+def test_e03_supersteps_leave_no_trace_in_the_history_however_many(deployment: Any, cloud: Cloud) -> None:
+    def step(worker: Any) -> None:
+        worker.state += 1
+
+    few, many = (cloud.bsp(step, [0, 0], count, workers=2, progress=False) for count in (2, 40))
+    assert many.result(timeout=90) == [40, 40]
+    assert few.result(timeout=90) == [2, 2]
+    assert jobs.events(deployment, many.id) == jobs.events(deployment, few.id) < 50
+
+
 def test_a_loop_of_relaunched_rounds_comes_to_its_end(cloud: Cloud) -> None:
     def step(worker: Any) -> None:
         worker.state += 1
