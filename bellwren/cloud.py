@@ -23,6 +23,8 @@ from bellwren.spec import identity, strict_json
 from bellwren.store import Store
 
 if TYPE_CHECKING:
+    from bellwren.client.models import Models
+    from bellwren.client.records import Records
     from bellwren.executor import Executor
     from bellwren.forecast import Forecast
     from bellwren.payload.pickler import Needs
@@ -90,6 +92,30 @@ class Cloud:
 
     def __repr__(self) -> str:
         return f"<bellwren.Cloud stage={self.deployment.stage!r} jobs=s3://{self.deployment.jobs_bucket}>"
+
+    @property
+    def records(self) -> Records:
+        """Execution records: list them, import those of other systems.
+
+        >>> cloud.records.latest("no such algorithm")
+        []
+        """
+        from bellwren.client.records import Records  # noqa: PLC0415  few sessions look at records
+
+        return Records(self.store(self.deployment.records_bucket))
+
+    @property
+    def models(self) -> Models:
+        """Runtime models: list, show, roll back, train anew.
+
+        >>> cloud.models.retrain("no-such-algorithm")
+        Traceback (most recent call last):
+        bellwren.client.models.NoRecords: there are no records of 'no-such-algorithm'; run a job of it, ...
+        """
+        from bellwren.client.models import Models  # noqa: PLC0415  few sessions look at models
+
+        functions = self._clients.client("lambda")
+        return Models(self.store(self.deployment.models_bucket), functions, self.deployment.collect_function)
 
     def store(self, bucket: str) -> Store:
         """A bucket, with this cloud's credentials."""

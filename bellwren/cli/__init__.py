@@ -22,7 +22,12 @@ COMMANDS = {
     "report": Entry("bellwren.cli.jobs:report", "Write the page that explains a job."),
     "cancel": Entry("bellwren.cli.jobs:cancel", "Stop a job and its running workers."),
     "resume": Entry("bellwren.cli.jobs:resume", "Go on with a job that failed or was cancelled."),
-    "forecast": Entry("bellwren.cli.forecast:forecast", "Say what a job would take and cost, before it runs."),
+    "forecast": Entry(
+        "bellwren.cli.forecast:forecast", "Say what a job would take and cost, before it runs."
+    ),
+    "records": Entry("bellwren.cli.records:records", "Import and list execution records."),
+    "models": Entry("bellwren.cli.models:models", "List, show and roll back runtime models."),
+    "retrain": Entry("bellwren.cli.models:retrain", "Train the models that have new records."),
     "local": Entry("bellwren.cli.local:local", "Start, stop and look at the local cloud."),
 }
 

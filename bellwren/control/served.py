@@ -36,7 +36,8 @@ class ServedModels:
     def get(self, algorithm: str) -> RuntimeModel | None:
         """The model in service, or None where there is none (yet). Looks for a new version every few seconds.
 
-        A version that is missing, damaged or does not answer is passed over: the one before goes on serving.
+        A version that is missing, damaged or does not answer is passed over: the one before goes on serving, also in
+        a process that never had it.
         """
         served = self._served.setdefault(algorithm, _Served())
         if time.monotonic() - served.looked_at < _LOOK_EVERY_S:
@@ -47,16 +48,25 @@ class ServedModels:
             served.model, served.etag = None, ""
         elif found[1] != served.etag:
             served.etag = found[1]
-            served.model = self._load(algorithm, found[0]) or served.model
+            served.model = (
+                self._load(algorithm, found[0], "version")
+                or served.model
+                or self._load(algorithm, found[0], "before")
+            )
         return served.model
 
-    def _load(self, algorithm: str, current: bytes) -> RuntimeModel | None:
+    def _load(self, algorithm: str, current: bytes, which: str) -> RuntimeModel | None:
+        """The version that ``current.json`` names in service, or the one that it names as served ``before``."""
         from bellwren.forecasting.model import RuntimeModel  # noqa: PLC0415  onnxruntime, where there is a model
 
         try:
-            version = json.loads(current)["version"]
+            version = json.loads(current)[which]
+            if version is None:
+                return None
             model = self._store.get(layout.model(algorithm, version))
             return RuntimeModel.load(model, self._store.get(layout.model_card(algorithm, version)))
         except Exception:  # noqa: BLE001  whatever is wrong with a new model, the old one serves
-            _log.exception("the current model of %r is bad; the one before it goes on serving", algorithm)
+            _log.exception(
+                "the model of %r that current.json names as %r is bad and is passed over", algorithm, which
+            )
             return None

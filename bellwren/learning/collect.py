@@ -34,6 +34,8 @@ class Collected:
     """Algorithms whose records had all been taken by an earlier training: their messages were old."""
     busy: list[str] = field(default_factory=list)
     """Algorithms whose training is under way: their messages come again."""
+    unknown: list[str] = field(default_factory=list)
+    """Algorithms that a training was asked for and that have no record."""
     strange: int = 0
     """Messages that name no record."""
 
@@ -64,7 +66,10 @@ class Tick:
     def demand(self, algorithm: str) -> Collected:
         """Start a training of one algorithm whether it has new records or not."""
         done = Collected()
-        self._train(algorithm, (), done, always=True)
+        if any(True for _ in self.records.list(layout.records(algorithm))):
+            self._train(algorithm, (), done, always=True)
+        else:
+            done.unknown.append(algorithm)
         return done
 
     def _train(self, algorithm: str, messages: Sequence[Message], done: Collected, *, always: bool) -> None:

@@ -129,7 +129,7 @@ class Registry:
             raise self._unknown(algorithm, to)
         versions = self.versions(algorithm)
         wanted = to or before.document.get("before")
-        if wanted is None:
+        if wanted is None or (to is None and wanted == before.version):
             older = [version for version in versions if before.version and version < before.version]
             wanted = older[-1] if older else None
         if wanted is None or wanted not in versions:

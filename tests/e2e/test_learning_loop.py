@@ -6,11 +6,14 @@ import json
 import time
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
 from bellwren import Cloud, layout
+from bellwren.cli import main
 from bellwren.learning.registry import Registry
 from bellwren.store import Store
 
@@ -149,3 +152,52 @@ def test_a_training_that_crashes_leaves_the_model_and_gives_its_messages_back(lo
     batch = loop.tick()["started"][loop.algorithm]
     assert loop.settled(batch)["last"]["records"] == 5
     until(lambda: loop.waiting("new-records") == 0)
+
+
+def test_a_model_is_shown_and_rolled_back_and_forecasts_follow_within_seconds(
+    loop: Loop, cloud: Cloud
+) -> None:
+    newest = loop.registry.versions(loop.algorithm)[-1]
+    if loop.registry.current(loop.algorithm).version != newest:
+        loop.registry.publish(loop.algorithm, newest, loop.registry.current(loop.algorithm))
+    serves(cloud, loop.algorithm, newest)
+    rolled = run("models", "rollback", loop.algorithm, "--json")
+    assert rolled.exit_code == 0, rolled.output
+    back = json.loads(rolled.stdout)
+    assert back["before"] == newest != back["version"]
+    serves(cloud, loop.algorithm, back["version"])
+    shown = run("models", "show", loop.algorithm)
+    assert f"{back['version']} (rolled back)" in shown.stdout
+    assert loop.algorithm in run("models", "list").stdout
+
+
+def test_a_model_that_is_damaged_serves_nobody_and_the_one_before_does(loop: Loop, cloud: Cloud) -> None:
+    before = loop.registry.current(loop.algorithm)
+    loop.registry.add(loop.algorithm, "99999999T000000Z-bad", b"no model", {"version": "bad"}, [])
+    loop.registry.publish(loop.algorithm, "99999999T000000Z-bad", before)
+    time.sleep(5.5)  # how often serving looks for another version
+    assert cloud.forecast(loop.algorithm, bytes=1e9)["model"]["version"] == before.version
+
+
+def test_a_table_is_imported_and_its_algorithm_trained_by_command(cloud: Cloud, tmp_path: Path) -> None:
+    algorithm = f"imported-{uuid.uuid4().hex[:8]}"
+    mapping, table = tmp_path / "mapping.json", tmp_path / f"{algorithm}.csv"
+    columns = {"machines": {"as": "workers"}, "ms": {"as": "runtime", "unit": "ms"}}
+    mapping.write_text(json.dumps({"bellwren_mapping": 1, "columns": columns}))
+    table.write_text("machines,ms\n2,9000\n4,5000\n8,3000\n")
+    imported = run("records", "import", str(table), "--mapping", str(mapping), "--json")
+    assert imported.exit_code == 0, imported.output
+    assert json.loads(imported.stdout)["written"] == {algorithm: 3}
+    assert len(json.loads(run("records", "list", algorithm, "--json").stdout)) == 3
+    trained = run("retrain", algorithm, "--wait", "--json")
+    assert trained.exit_code == 0, trained.output
+    assert json.loads(trained.stdout)["outcomes"][algorithm]["outcome"] == "PUBLISHED"
+    assert run("retrain", "no-records-of-this").exit_code == 1
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, list(words))
+
+
+def serves(cloud: Cloud, algorithm: str, version: str) -> None:
+    until(lambda: (cloud.forecast(algorithm, bytes=1e9)["model"] or {}).get("version") == version)

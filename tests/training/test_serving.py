@@ -128,6 +128,18 @@ def test_a_new_version_is_taken_up_and_a_bad_one_never_replaces_a_good_one(
     assert served.get("made-up") is second
 
 
+def test_a_process_that_never_had_the_one_before_a_bad_version_takes_it_up(
+    objects: Objects, made: Published
+) -> None:
+    objects.publish(made, "v1")
+    current = {"version": "missing", "before": "v1"}
+    objects.objects[layout.current_model("made-up")] = json.dumps(current).encode()
+    served = ServedModels(objects)  # type: ignore[arg-type]
+    assert served.get("made-up") is not None
+    objects.objects[layout.current_model("made-up")] = json.dumps({**current, "before": None}).encode()
+    assert ServedModels(objects).get("made-up") is None  # type: ignore[arg-type]
+
+
 def test_a_model_that_was_withdrawn_serves_no_more(objects: Objects, made: Published) -> None:
     served = ServedModels(objects)  # type: ignore[arg-type]
     objects.publish(made, "v1")

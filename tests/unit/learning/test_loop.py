@@ -239,6 +239,11 @@ def test_a_demand_trains_whether_there_is_news_or_not(loop: Loop) -> None:
     assert len(loop.lessons) == 2
 
 
+def test_a_demand_for_an_algorithm_without_records_starts_nothing(loop: Loop) -> None:
+    assert loop.demand("sort") == Collected(unknown=["sort"])
+    assert not loop.models.objects
+
+
 def test_one_run_under_two_keys_is_learned_from_once(loop: Loop) -> None:
     loop.put(1)
     loop.records.put_json("records/grep/2026/12/01/copy.json", loop.records.get_json(*loop.put(1)))

@@ -39,6 +39,11 @@ def test_two_rollbacks_swap_the_same_two_versions(registry: Registry) -> None:
     assert registry.roll_back("grep")[1] == "20260103T000000Z-c"
 
 
+def test_a_version_that_was_published_twice_is_rolled_back_to_the_one_before_it(registry: Registry) -> None:
+    registry.publish("grep", "20260103T000000Z-c", registry.current("grep"))
+    assert registry.roll_back("grep")[1] == "20260102T000000Z-b"
+
+
 def test_a_version_that_is_not_whole_is_none(registry: Registry, models: Bucket) -> None:
     models.put(layout.model("grep", "20260104T000000Z-d"), b"onnx")
     assert len(registry.versions("grep")) == 3
