@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from bellwren.cli.connection import connected, stage_option
 from bellwren.cli.output import json_option, show, table
 from bellwren.cli.values import as_data, strict_json
-from bellwren.cloud import Cloud, connect
 from bellwren.display import job_rows
 from bellwren.errors import BellwrenError
 from bellwren.job import Job
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class UnknownJob(BellwrenError):
     """There is no such job."""
 
 
-def _stage_option(command: Decorated) -> Decorated:
-    option = click.option("--stage", help="The stage to use; else BELLWREN_STAGE, else dev.")
-    local = click.option("--local", is_flag=True, help="Use the local cloud of this machine.")
-    return option(local(command))
-
-
-def _cloud(stage: str | None, local: bool) -> Cloud:
-    return connect("local" if local else None, stage=stage)
-
-
 def _job(job_id: str, stage: str | None, local: bool) -> Job:
     try:
-        return _cloud(stage, local).job(job_id)
+        return connected(stage, local).job(job_id)
     except KeyError as error:
         raise UnknownJob(str(error.args[0])) from error
 
@@ -45,7 +32,7 @@ def _job(job_id: str, stage: str | None, local: bool) -> Job:
 @click.option(
     "--wait/--no-wait", default=True, help="Wait for the job's end (the default), or return at once."
 )
-@_stage_option
+@stage_option
 @json_option
 def submit(document: Path, wait: bool, stage: str | None, local: bool, as_json: bool) -> None:
     """Start the job that DOCUMENT, a JSON file, describes.
@@ -62,12 +49,12 @@ def submit(document: Path, wait: bool, stage: str | None, local: bool, as_json: 
       bellwren submit books.json
       bellwren submit books.json --no-wait --json | jq -r .job_id
     """
-    _follow(_cloud(stage, local).submit(document), wait, as_json)
+    _follow(connected(stage, local).submit(document), wait, as_json)
 
 
 @click.command()
 @click.argument("job_id", metavar="[JOB]", required=False)
-@_stage_option
+@stage_option
 @json_option
 def status(job_id: str | None, stage: str | None, local: bool, as_json: bool) -> None:
     """Show how JOB is doing; without JOB, list the jobs, the latest first.
@@ -80,7 +67,7 @@ def status(job_id: str | None, stage: str | None, local: bool, as_json: bool) ->
     if job_id:
         _show_status(_job(job_id, stage, local), as_json)
         return
-    found = [job.status() for job in _cloud(stage, local).jobs()]
+    found = [job.status() for job in connected(stage, local).jobs()]
     lines = [
         f"{one['job_id']:<40} {one['status']:<10} {one.get('kind') or '':<12} {_progress(one)}"
         for one in found
@@ -93,7 +80,7 @@ def status(job_id: str | None, stage: str | None, local: bool, as_json: bool) ->
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead."
 )
-@_stage_option
+@stage_option
 @json_option
 def result(job_id: str, output: Path | None, stage: str | None, local: bool, as_json: bool) -> None:
     """Wait for JOB and print its result: a line for each item, or KEY and VALUE for each key.
@@ -116,7 +103,7 @@ def result(job_id: str, output: Path | None, stage: str | None, local: bool, as_
 
 @click.command()
 @click.argument("job_id", metavar="JOB")
-@_stage_option
+@stage_option
 @json_option
 def logs(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
     """Print what the functions of JOB printed, task by task.
@@ -140,7 +127,7 @@ def logs(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write the page; else JOB.html in this folder.",
 )
-@_stage_option
+@stage_option
 @json_option
 def report(job_id: str, output: Path | None, stage: str | None, local: bool, as_json: bool) -> None:
     """Write the page that explains JOB: who did what when, forecast and outcome, cost by line, failures.
@@ -157,7 +144,7 @@ def report(job_id: str, output: Path | None, stage: str | None, local: bool, as_
 
 @click.command()
 @click.argument("job_id", metavar="JOB")
-@_stage_option
+@stage_option
 @json_option
 def cancel(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
     """Stop JOB and its running workers, and say what was done.
@@ -178,7 +165,7 @@ def cancel(job_id: str, stage: str | None, local: bool, as_json: bool) -> None:
 @click.option(
     "--wait/--no-wait", default=True, help="Wait for the job's end (the default), or return at once."
 )
-@_stage_option
+@stage_option
 @json_option
 def resume(job_id: str, wait: bool, stage: str | None, local: bool, as_json: bool) -> None:
     """Go on with JOB, which failed or was cancelled: only what is missing runs.
