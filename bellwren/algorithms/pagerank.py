@@ -1,7 +1,8 @@
 """PageRank (Page, Brin, Motwani, Winograd 1999) by power iteration, as supersteps.
 
 The input is a list of edges, ``from to`` in each line; ``#`` begins a comment. Edges that occur twice count once. The
-rank of nodes without links (dangling nodes) is shared out over all nodes, so the sum of all ranks stays 1.
+rank of nodes without links (dangling nodes) is shared out over all nodes, so the sum of all ranks stays 1. With a
+personalisation (Haveliwala 2002) that rank, and the share that follows no link, goes to the nodes that it names.
 
 Supersteps: 0 edges go to the owners of their sources; 1 owners tell each other which targets they will write to, so
 that afterwards only arrays of numbers travel; 2 first ranks; from 3 on one round of the iteration each.
@@ -27,7 +28,9 @@ SETTING_UP = 3
 """Supersteps before the first round of the iteration."""
 
 
-def functions(damping: float, iterations: int, tolerance: float) -> Functions:
+def functions(
+    damping: float, iterations: int, tolerance: float, personalisation: Mapping[str, float] | None
+) -> Functions:
     """Iterate until the ranks change by less than ``tolerance`` in sum, at most ``iterations`` times.
 
     Each partition's result is an object of its nodes' ranks.
@@ -37,9 +40,9 @@ def functions(damping: float, iterations: int, tolerance: float) -> Functions:
         if worker.superstep == 0:
             _send_edges(worker)
         elif worker.superstep == 1:
-            worker.state = Part(worker)
+            worker.state = Part(worker, personalisation)
         elif worker.superstep == 2:
-            worker.state.start(worker)
+            worker.state.start(worker, personalisation)
         else:
             worker.state.iterate(worker, damping, iterations, tolerance)
 
@@ -97,7 +100,7 @@ def _send_edges(worker: Any) -> None:
 class Part:
     """The nodes of one partition, and where their links lead."""
 
-    def __init__(self, worker: Any) -> None:
+    def __init__(self, worker: Any, personalisation: Mapping[str, float] | None) -> None:
         import numpy as np  # noqa: PLC0415
 
         empty = np.array([], dtype=np.str_)
@@ -117,15 +120,35 @@ class Part:
             if len(places):
                 worker.send(to, (worker.partition, names[places]))
         worker.aggregate("nodes", len(self.nodes))
+        if personalisation is not None:
+            wanted = np.array(sorted(personalisation), dtype=np.str_)
+            found = wanted[np.isin(wanted, self.nodes)].tolist()
+            worker.aggregate("personalised", found, "collect")
+            self._weights: Ranks = np.zeros(len(self.nodes))
+            self._weights[np.searchsorted(self.nodes, found)] = [personalisation[name] for name in found]
         self.rounds = 0
 
-    def start(self, worker: Any) -> None:
-        """Learn who will write to which nodes, and give every node the same rank."""
+    def start(self, worker: Any, personalisation: Mapping[str, float] | None) -> None:
+        """Learn who will write to which nodes, and give every node the same rank.
+
+        Raises:
+            ValueError: if the personalisation names a node that no edge does.
+        """
         import numpy as np  # noqa: PLC0415
+
+        if personalisation is not None:
+            known = {name for found in worker.aggregated["personalised"] for name in found}
+            if unknown := sorted(personalisation.keys() - known):
+                raise ValueError(
+                    f"personalisation names {unknown[0]!r}, and no edge does; {len(unknown)} such node(s)"
+                )
+            self._weights /= sum(personalisation.values())
 
         self._incoming = {sender: np.searchsorted(self.nodes, names) for sender, names in worker.messages}
         self._total: int = worker.aggregated["nodes"]
         self.rank: Ranks = np.full(len(self.nodes), 1.0 / max(1, self._total))
+        if personalisation is None:
+            self._weights = self.rank.copy()
         self._spread(worker)
 
     def iterate(self, worker: Any, damping: float, iterations: int, tolerance: float) -> None:
@@ -138,8 +161,8 @@ class Part:
         received = np.zeros(len(self.nodes))
         for sender, amounts in worker.messages:
             received[self._incoming[sender]] += amounts
-        shared = worker.aggregated["dangling"] / self._total
-        rank = damping * (received + shared) + (1.0 - damping) / self._total
+        elsewhere = damping * worker.aggregated["dangling"] + (1.0 - damping)
+        rank = damping * received + elsewhere * self._weights
         worker.aggregate("change", float(np.abs(rank - self.rank).sum()))
         self.rank = rank
         self.rounds += 1

@@ -6,6 +6,7 @@ a default stands nowhere else. Only the standard library: the worker imports thi
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -120,6 +121,19 @@ def pattern(*, empty_match: bool) -> Check:
     return check
 
 
+def weights(value: Any) -> str | None:
+    """Names with weights that are finite, none below 0 and not all 0; or null."""
+    if value is None:
+        return None
+    good = isinstance(value, Mapping) and all(
+        isinstance(name, str) and _is_number(weight) and 0 <= weight < math.inf
+        for name, weight in value.items()
+    )
+    if good and 0 < sum(value.values()) < math.inf:
+        return None
+    return 'an object of weights by name, such as {"a": 1, "b": 0.5}: none below 0, and one above; or null'
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -209,6 +223,11 @@ ALGORITHMS: Mapping[str, Algorithm] = {
                 ),
                 _count("iterations", "most rounds", 50),
                 Parameter("tolerance", "stop when the ranks change by less in sum", _TOLERANCE, 1e-8),
+                Parameter(
+                    "personalisation",
+                    "weights by node of where rank goes that follows no link; all alike if null",
+                    weights,
+                ),
             ),
         ),
         Algorithm(

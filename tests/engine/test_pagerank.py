@@ -55,6 +55,24 @@ def test_ranks_are_those_of_the_textbook_and_their_sum_is_one(engine: Engine, na
     assert sum(found.values()) == pytest.approx(1, abs=1e-12)
 
 
+def test_rank_that_follows_no_link_goes_where_the_personalisation_says(engine: Engine) -> None:
+    networkx = pytest.importorskip("networkx")
+    edges = [(a, (a * 7 + b) % 30) for a in range(24) for b in range(1, 4)]
+    text = "".join(f"{a} {b}\n" for a, b in edges).encode()
+    weights = {"3": 2.0, "29": 1.0, "11": 0.0}
+    found, _ = ranks(engine, text, workers=3, iterations=200, tolerance=1e-12, personalisation=weights)
+    graph = networkx.DiGraph((str(a), str(b)) for a, b in edges)
+    assert found == pytest.approx(
+        networkx.pagerank(graph, tol=1e-13, max_iter=500, personalization=weights), abs=1e-9
+    )
+    assert sum(found.values()) == pytest.approx(1, abs=1e-12)
+
+
+def test_a_personalisation_that_names_no_node_of_the_graph_is_told(engine: Engine) -> None:
+    with pytest.raises(AssertionError, match="personalisation names 'zebra', and no edge does"):
+        ranks(engine, b"1 2\n2 1\n", personalisation={"1": 1, "zebra": 2})
+
+
 def test_the_ranks_of_wiki_vote_are_the_known_ones(engine: Engine, shared_data: Path) -> None:
     expected = json.loads((shared_data / "answers.json").read_text())["graph/wiki-vote.txt"]
     found, outcome = ranks(engine, (shared_data / "graph" / "wiki-vote.txt").read_bytes(), workers=4)
