@@ -9,7 +9,7 @@ import pytest
 
 from bellwren.errors import SpecError
 from bellwren.spec import KINDS, parse
-from bellwren.spec.available import AVAILABLE_INPUTS, AVAILABLE_KINDS
+from bellwren.spec.available import AVAILABLE_INPUTS
 from bellwren.spec.sections import SOURCES
 
 from .documents import BUNDLE, CODE, OWN_MAP, PICKLE, WORDCOUNT, faults, read
@@ -104,7 +104,7 @@ def test_options_of_another_kind_are_refused(document: dict[str, Any], wrong: se
     assert set(faults(document)) == wrong
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - AVAILABLE_KINDS))
+@pytest.mark.parametrize("kind", ["bsp", "parameter_server", "sort"])
 def test_a_kind_that_the_engine_lacks_is_said_to_be_so(kind: str) -> None:
     document = {
         "bsp": BSP,
@@ -112,7 +112,7 @@ def test_a_kind_that_the_engine_lacks_is_said_to_be_so(kind: str) -> None:
         "sort": {"bellwren": 1, "kind": "sort", "input": {"lines": "s3://bucket/in/"}},
     }[kind]
     with pytest.raises(SpecError) as caught:
-        parse(json.dumps(document).encode())
+        parse(json.dumps(document).encode(), available_kinds=("map",))
     (fault,) = caught.value.faults
     assert (fault.field, fault.found) == ("kind", f'"{kind}"')
     assert "this version cannot run the kind yet" in fault.allowed
