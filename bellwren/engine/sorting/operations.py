@@ -11,6 +11,7 @@ from bellwren.engine.channel import Channel, Paused
 from bellwren.engine.operations import Task, told
 from bellwren.engine.sorting import keyed, plain
 from bellwren.engine.sorting.boundaries import Boundary, boundaries, parts
+from bellwren.engine.sorting.partition import Piece
 from bellwren.engine.sorting.reading import batch_of, form_of
 from bellwren.engine.sorting.runs import HEAD_BYTES, Index, note, spans
 from bellwren.errors import InputError
@@ -40,6 +41,15 @@ def run_merge(task: Task, functions: Functions, channel: Channel) -> None:
     del functions  # loaded with their modules, which the keys may need
     _refuse_if_lost(task)
     channel.at(task.start)
+    if task.stage.sort["plain"]:
+        _merge_bytes(task, channel)
+    else:
+        _merge_by_key(task, channel)
+    channel.done()
+
+
+def _merge_by_key(task: Task, channel: Channel) -> None:
+    """Only here, where the keys can be loaded, can be said which bytes of the runs are needed."""
     indexes, limits = _plan(bytes(task.body), tuple(task.head["sizes"]), task.stage.tasks)
     number = int(task.head["task"])
     wanted = parts(indexes, limits, number)
@@ -47,11 +57,7 @@ def run_merge(task: Task, functions: Functions, channel: Channel) -> None:
     fetched = zip(wanted, channel.ask({"ranges": ranges}), strict=True) if wanted else ()
     low = limits[number - 1] if number else None
     high = limits[number] if number < len(limits) else None
-    if task.stage.sort["plain"]:
-        _merge_bytes(task, channel, indexes, (low, high), fetched)
-    else:
-        _emit(task, channel, keyed.merged(indexes, (low, high), fetched), b"".join)
-    channel.done()
+    _emit(task, channel, keyed.merged(indexes, (low, high), fetched), b"".join)
 
 
 @lru_cache(maxsize=1)
@@ -129,16 +135,15 @@ def _encoder(task: Task) -> Callable[[Any, int], bytes]:
     return lambda value, index: encode_result(format_, result_frame(value, codec, index=index))
 
 
-def _merge_bytes(
-    task: Task,
-    channel: Channel,
-    indexes: Sequence[Index],
-    limits: tuple[Boundary | None, Boundary | None],
-    fetched: Any,
-) -> None:
+def _merge_bytes(task: Task, channel: Channel) -> None:
+    """The supervisor has said which bytes are needed, and may have them already."""
+    wanted = [Piece(*one) for one in task.head["pieces"]]
+    ranges = [(piece.run, piece.start, piece.end) for piece in wanted]
+    fetched = zip(wanted, channel.ask({"ranges": ranges}), strict=True) if wanted else ()
+    low, high = (one and (bytes.fromhex(one[0]), one[1]) for one in task.head["limits"])
     raw = RawForm(**task.stage.sort["raw"])
     form = form_of(raw)
-    records = plain.merged(form, indexes, limits, fetched)
+    records = plain.merged(form, (low, high), fetched)
     if task.stage.sort["format"] == "raw":
         _emit(task, channel, records, form.join)
         return

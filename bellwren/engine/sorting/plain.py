@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from bellwren.engine.sorting.boundaries import Boundary, Part, cut
 from bellwren.engine.sorting.forms import Form
+from bellwren.engine.sorting.partition import Piece
 from bellwren.engine.sorting.ranks import ORDINARY
 from bellwren.engine.sorting.runs import Index, block_ends, run_pieces
+
+Limits = tuple[tuple[bytes, int] | None, tuple[bytes, int] | None]
 
 
 def sorted_run(form: Form, batch: Any, block_bytes: int) -> tuple[list[bytes], int]:
@@ -31,21 +33,22 @@ def sorted_run(form: Form, batch: Any, block_bytes: int) -> tuple[list[bytes], i
     return run_pieces(index, blocks, {"items": len(records), "failures": []}), len(records)
 
 
-def merged(
-    form: Form,
-    indexes: Sequence[Index],
-    limits: tuple[Boundary | None, Boundary | None],
-    fetched: Iterable[tuple[Part, memoryview]],
-) -> list[Any]:
-    """The records of one partition in order, from the bytes of its parts in the order of runs."""
+def merged(form: Form, limits: Limits, fetched: Iterable[tuple[Piece, memoryview]]) -> list[Any]:
+    """The records of one partition in order, from the bytes of its pieces in the order of runs.
+
+    Args:
+        form: what records are.
+        limits: key and run of the boundaries at which the partition begins and ends; None at either end of all.
+        fetched: the pieces with their bytes.
+    """
     low, high = limits
     batches = []
-    for part, data in fetched:
+    for piece, data in fetched:
         batch = form.batch(data)
-        if low and cut(indexes[part.run], part.run, low).within:
-            _, batch = form.cut(batch, low.key, behind=part.run < low.task)
-        if high and cut(indexes[part.run], part.run, high).within:
-            batch, _ = form.cut(batch, high.key, behind=part.run < high.task)
+        if low and piece.begins_within:
+            _, batch = form.cut(batch, low[0], behind=piece.run < low[1])
+        if high and piece.ends_within:
+            batch, _ = form.cut(batch, high[0], behind=piece.run < high[1])
         batches.append(batch)
     gathered = form.concat(batches)
     del batches

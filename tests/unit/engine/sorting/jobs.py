@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bellwren.engine.sorting import boundaries, keyed, plain, runs
+from bellwren.engine.sorting import boundaries, keyed, partition, plain, runs
 from bellwren.engine.sorting.forms import Form
 
 
@@ -28,8 +28,8 @@ def opened(objects: Sequence[bytes]) -> tuple[list[runs.Index], list[bytes]]:
     return indexes, blocks
 
 
-def partitions(objects: Sequence[bytes], count: int, form: Form | None) -> list[list[Any]]:
-    """What each merge task gives."""
+def partitions(objects: Sequence[bytes], count: int) -> list[list[Any]]:
+    """What each merge task gives, where keys may be of any type."""
     indexes, blocks = opened(objects)
     limits = boundaries.boundaries(indexes, count)
     found = []
@@ -38,16 +38,39 @@ def partitions(objects: Sequence[bytes], count: int, form: Form | None) -> list[
         high = limits[number] if number < count - 1 else None
         wanted = boundaries.parts(indexes, limits, number)
         fetched = [(part, memoryview(blocks[part.run])[part.start : part.end]) for part in wanted]
-        if form:
-            found.append(plain.merged(form, indexes, (low, high), fetched))
-        else:
-            found.append(keyed.merged(indexes, (low, high), fetched))
+        found.append(keyed.merged(indexes, (low, high), fetched))
     return found
 
 
-def sort_plain(form: Form, tasks: Sequence[bytes], count: int, block_bytes: int) -> list[list[Any]]:
+def plain_partitions(objects: Sequence[bytes], count: int, form: Form, step: int = 1) -> list[list[Any]]:
+    """What each merge task gives, where keys are bytes; ``step``: which entries of the indexes are looked at."""
+    indexes, blocks = opened(objects)
+    limits = plain_limits(indexes, count, step)
+    cuts = [partition.run_cuts(index, run, limits) for run, index in enumerate(indexes)]
+    ends = [None, *((limit.key, limit.task) for limit in limits), None]
+    return [
+        plain.merged(
+            form,
+            (ends[number], ends[number + 1]),
+            [
+                (one, memoryview(blocks[one.run])[one.start : one.end])
+                for one in partition.pieces(cuts, number)
+            ],
+        )
+        for number in range(count)
+    ]
+
+
+def plain_limits(indexes: Sequence[runs.Index], count: int, step: int) -> list[boundaries.Boundary]:
+    found = boundaries.boundaries([partition.thinned(index, step) for index in indexes], count)
+    return partition.refined(found, [step] * len(indexes), list(map(len, indexes)))
+
+
+def sort_plain(
+    form: Form, tasks: Sequence[bytes], count: int, block_bytes: int, step: int = 1
+) -> list[list[Any]]:
     objects = [plain_run(form, form.batch(task), block_bytes) for task in tasks]
-    return partitions(objects, count, form)
+    return plain_partitions(objects, count, form, step)
 
 
 def sort_keyed(
@@ -60,4 +83,4 @@ def sort_keyed(
         for position, value in enumerate(task):
             sorter.add(key(value), json.dumps([repr(value), number, position]).encode())
         objects.append(b"".join(sorter.run(block_bytes, {"items": len(task), "failures": []})))
-    return [list(map(json.loads, part)) for part in partitions(objects, count, None)]
+    return [list(map(json.loads, part)) for part in partitions(objects, count)]

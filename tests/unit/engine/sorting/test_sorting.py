@@ -15,6 +15,7 @@ from tests.unit.engine.sorting.jobs import sort_keyed, sort_plain
 
 counts = st.integers(1, 5)
 block_sizes = st.integers(1, 40)
+steps = st.integers(1, 4)
 lines = st.lists(st.binary(max_size=6).filter(lambda line: b"\n" not in line), max_size=25)
 blocks = st.lists(st.binary(min_size=4, max_size=4), max_size=25)
 few_values = st.lists(
@@ -32,13 +33,13 @@ def order(key: Any) -> Any:
     return (1, 0) if key != key else (0, key)
 
 
-@given(st.lists(lines, min_size=1, max_size=5), counts, block_sizes, st.none() | st.integers(0, 3))
+@given(st.lists(lines, min_size=1, max_size=5), counts, block_sizes, steps, st.none() | st.integers(0, 3))
 def test_lines_come_out_as_python_sorts_them(
-    tasks: list[list[bytes]], count: int, block_bytes: int, key_bytes: int | None
+    tasks: list[list[bytes]], count: int, block_bytes: int, step: int, key_bytes: int | None
 ) -> None:
     form = LineForm(b"\n", key_bytes)
     texts = [b"".join(line + b"\n" for line in task) for task in tasks]
-    found = sort_plain(form, texts, count, block_bytes)
+    found = sort_plain(form, texts, count, block_bytes, step)
     everything = [line for task in tasks for line in task]
     assert [form.value_bytes(line) for part in found for line in part] == sorted(
         everything, key=lambda line: line if key_bytes is None else line[:key_bytes]
@@ -46,13 +47,17 @@ def test_lines_come_out_as_python_sorts_them(
 
 
 @given(
-    st.lists(blocks | few_values, min_size=1, max_size=5), counts, block_sizes, st.none() | st.integers(1, 9)
+    st.lists(blocks | few_values, min_size=1, max_size=5),
+    counts,
+    block_sizes,
+    steps,
+    st.none() | st.integers(1, 9),
 )
 def test_blocks_come_out_as_python_sorts_them(
-    tasks: list[list[bytes]], count: int, block_bytes: int, key_bytes: int | None
+    tasks: list[list[bytes]], count: int, block_bytes: int, step: int, key_bytes: int | None
 ) -> None:
     """Sorting by leading bytes is stable, which only blocks with different ends show."""
-    found = sort_plain(BlockForm(4, key_bytes), [b"".join(task) for task in tasks], count, block_bytes)
+    found = sort_plain(BlockForm(4, key_bytes), [b"".join(task) for task in tasks], count, block_bytes, step)
     everything = [block for task in tasks for block in task]
     assert [block for part in found for block in part] == sorted(
         everything, key=lambda block: block[:key_bytes]

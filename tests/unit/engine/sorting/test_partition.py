@@ -1,0 +1,111 @@
+"""Which bytes of the runs a partition takes, and how a supervisor finds out without holding all indexes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellwren import layout
+from bellwren.engine.sorting import partition, plain
+from bellwren.engine.sorting.forms import BlockForm
+from bellwren.engine.sorting.partition import MOST_ENTRIES, Piece, run_cuts, step_of, thinned
+from bellwren.engine.sorting.source import RunSource
+from tests.unit.engine.sorting.jobs import opened, plain_limits, plain_run
+
+JOB = "a-job"
+FORM = BlockForm(10, 4)
+records = st.lists(st.binary(min_size=10, max_size=10), max_size=40)
+
+
+@pytest.mark.parametrize(
+    ("entries", "runs", "step"), [(0, 1, 1), (10_000, 50, 1), (9_000, 2_763, 50), (MOST_ENTRIES + 1, 1, 2)]
+)
+def test_few_enough_entries_are_looked_at_however_many_there_are(entries: int, runs: int, step: int) -> None:
+    assert step_of(entries, runs) == step
+    assert entries / step * runs <= MOST_ENTRIES
+
+
+@given(records, st.integers(1, 7))
+def test_a_thinned_index_tells_of_the_same_bytes_and_records(task: list[bytes], step: int) -> None:
+    (index,), _ = opened([plain_run(FORM, b"".join(task), 20)])
+    coarse = thinned(index, step)
+    assert (sum(coarse.sizes), sum(coarse.counts)) == (sum(index.sizes), sum(index.counts))
+    assert len(coarse) == len(coarse.ranks) == len(coarse.keys) - 1 == -(-len(index) // step)
+    assert set(coarse.keys) <= set(index.keys)
+
+
+@given(st.lists(records, min_size=1, max_size=4), st.integers(1, 5), st.integers(1, 4))
+def test_the_pieces_of_all_partitions_are_the_runs_and_meet_within_one_block(
+    tasks: list[list[bytes]], count: int, step: int
+) -> None:
+    indexes, _ = opened([plain_run(FORM, b"".join(task), 20) for task in tasks])
+    limits = plain_limits(indexes, count, step)
+    cuts = [run_cuts(index, run, limits) for run, index in enumerate(indexes)]
+    for run, index in enumerate(indexes):
+        found = [one for n in range(count) for one in partition.pieces(cuts, n) if one.run == run]
+        ends = {0, *index.offsets()}
+        assert {one.start for one in found} | {one.end for one in found} <= ends
+        at = 0
+        for one in found:
+            assert one.start == at or (one.begins_within and one.start < at)
+            at = one.end
+        assert at == sum(index.sizes)
+
+
+class Bucket:
+    """Runs in memory; counts requests."""
+
+    def __init__(self, runs: list[bytes]) -> None:
+        self.jobs = SimpleNamespace(bucket="jobs")
+        self.objects = {layout.shuffle_part(JOB, "sort", task): data for task, data in enumerate(runs)}
+        self.requests: Counter[str] = Counter()
+
+    async def get_range(self, bucket: str, key: str, start: int, end: int) -> bytes:
+        self.requests[key] += 1
+        await asyncio.sleep(0)
+        return self.objects[key][start:end]
+
+
+async def merged(source: RunSource, task: int) -> list[bytes]:
+    """What a runner makes of a merge task."""
+    work = await source.load(task)
+    assert work.ask is not None
+    wanted = [Piece(*one) for one in work.head["pieces"]]
+    data = await work.ask({"ranges": [(one.run, one.start, one.end) for one in wanted]})
+    low, high = (one and (bytes.fromhex(one[0]), one[1]) for one in work.head["limits"])
+    return plain.merged(FORM, (low, high), zip(wanted, map(memoryview, data), strict=True))
+
+
+@pytest.mark.parametrize("most_entries", [MOST_ENTRIES, 300])
+def test_a_supervisor_keeps_no_index_and_its_partitions_joined_are_the_sorted_whole(
+    monkeypatch: pytest.MonkeyPatch, most_entries: int
+) -> None:
+    monkeypatch.setattr(partition, "MOST_ENTRIES", most_entries)
+    count, runs = 6, 5
+    given_records = [[os.urandom(2) + b"%08d" % at for at in range(20_000)] for _ in range(runs)]
+    bucket: Any = Bucket([plain_run(FORM, b"".join(task), 200) for task in given_records])
+    stage: Any = SimpleNamespace(
+        input={"stage": "sort", "tasks": runs}, tasks=count, sort={"plain": True}, name="merge"
+    )
+    source = RunSource(bucket, JOB, stage)
+
+    async def all_partitions() -> list[list[bytes]]:
+        return [await merged(source, task) for task in range(count)]
+
+    found = asyncio.run(all_partitions())
+    everything = [record for task in given_records for record in task]
+    assert [record for part in found for record in part] == sorted(everything, key=lambda record: record[:4])
+    sizes = list(map(len, found))
+    assert max(sizes) <= 2 * min(sizes)
+    # The head, the rest of the index, all of it again where it was not kept, and a range for each partition.
+    assert max(bucket.requests.values()) <= 3 + count
+    opened_ = source._opened
+    assert opened_ is not None
+    assert not any(run.index or run.coarse for run in opened_.result().runs)
