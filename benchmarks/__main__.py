@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.report import Row, table, write
 
-BENCHMARKS = ("imports", "warm_map", "many_items", "wordcount", "bsp")
+BENCHMARKS = ("imports", "warm_map", "many_items", "wordcount", "bsp", "compute")
 
 
 def main(names: list[str]) -> None:
