@@ -150,6 +150,11 @@ def shuffle_part(job_id: str, stage: str, task: int) -> str:
     return f"{shuffled(job_id, stage)}{task:06d}"
 
 
+def merge_pieces(job_id: str, task: int) -> str:
+    """What a merge task of a sort takes of each run."""
+    return f"{work(job_id)}merge/pieces/{task:06d}.json"
+
+
 def partials(job_id: str, stage: str) -> str:
     """Prefix of what tasks had done when their worker's time was up."""
     return f"{work(job_id)}{stage}/partial/"

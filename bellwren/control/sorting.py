@@ -8,6 +8,7 @@ from math import isqrt
 from typing import Any
 
 from bellwren import layout
+from bellwren.control.merging import lay_out
 from bellwren.control.records import reader_of
 from bellwren.control.sizing import item_tasks
 from bellwren.engine.capacity import runner_memory_bytes, vcpus
@@ -30,6 +31,8 @@ READ_BYTES = 128 << 10
 MEMORY_SHARE = 8
 """A run or a partition of lines or values may have this part of a runner's memory: short ones take many times their
 bytes as Python objects."""
+COPIES = 3
+"""What the supervisor holds beside a runner: input of the next task, output of this one, and output on its way."""
 SMALLEST_SHARE_BYTES = 1 << 20
 SLACK = 1.2
 TASKS_PER_SLOT = 4
@@ -56,12 +59,12 @@ def block_share(record_bytes: int) -> float:
 
 
 def sort_sizes(total_bytes: int, slots: int, memory_mb: int, share: float = MEMORY_SHARE) -> SortSizes:
-    """How large runs and partitions should be; either may have one ``share``-th of a runner's memory.
+    """How large runs and partitions should be; a runner takes ``share`` times their bytes, the supervisor ``COPIES``.
 
     W runs and R partitions cost W·R ranged reads, so with the data their size grows too: by the square root, which
     keeps each read at ``READ_BYTES`` or more, even where that leaves workers without a task.
     """
-    most = int(runner_memory_bytes(memory_mb) / share)
+    most = int(runner_memory_bytes(memory_mb) / (share + COPIES))
     fair = max(SMALLEST_SHARE_BYTES, -(-total_bytes // (slots * TASKS_PER_SLOT)))
     size = min(most, max(isqrt(total_bytes * READ_BYTES), min(fair, LARGE_RUN_BYTES)))
     return SortSizes(size, size)
@@ -129,10 +132,13 @@ def merge_stage(job_id: str, before: Document, output: Output, shared: Document,
     runs = sum(entry.size for entry in jobs.list(layout.shuffled(job_id, "sort")))
     sort = before["sort"]
     sizes = SortSizes(0, sort["partition_bytes"])
+    partitions = partition_count(runs, sort["slots"], sizes) if before["tasks"] else 0
+    if sort["plain"]:
+        lay_out(job_id, before["tasks"], partitions, jobs)
     return Stage(
         name="merge",
         operation="merge",
-        tasks=partition_count(runs, sort["slots"], sizes) if before["tasks"] else 0,
+        tasks=partitions,
         input={"kind": "runs", "stage": "sort", "tasks": before["tasks"]},
         output=output,
         sort=sort,

@@ -45,9 +45,9 @@ async def open_source(io: Pool, job_id: str, stage: Stage, memory_mb: int) -> So
 
         return await open_shards(io, job_id, stage)
     if stage.input["kind"] == "runs":
-        from bellwren.engine.sorting.source import RunSource  # noqa: PLC0415  only sorts need it
+        from bellwren.engine.sorting.source import open_runs  # noqa: PLC0415  only sorts need it
 
-        return RunSource(io, job_id, stage)
+        return open_runs(io, job_id, stage)
     table = await io.jobs_json(layout.tasks(job_id, stage.name))
     if stage.input["kind"] == "items":
         return ItemSource(io, stage, table)

@@ -25,7 +25,7 @@ class Piece:
 
     run: int
     start: int
-    """Bytes ``[start, end)`` among the run's blocks."""
+    """Bytes ``[start, end)`` among the run's blocks, or of its object."""
     end: int
     begins_within: bool
     """Whether the partition begins somewhere within the first block, and not with it."""

@@ -1,8 +1,9 @@
-"""Which bytes of the runs a partition takes, and how a supervisor finds out without holding all indexes."""
+"""Which bytes of the runs a partition takes, and that nobody needs all indexes at once to find out."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections import Counter
 from types import SimpleNamespace
@@ -13,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwren import layout
+from bellwren.control.merging import lay_out
 from bellwren.engine.sorting import partition, plain
 from bellwren.engine.sorting.forms import BlockForm
 from bellwren.engine.sorting.partition import MOST_ENTRIES, Piece, run_cuts, step_of, thinned
-from bellwren.engine.sorting.source import RunSource
+from bellwren.engine.sorting.source import PieceSource
+from bellwren.store import as_json
 from tests.unit.engine.sorting.jobs import opened, plain_limits, plain_run
 
 JOB = "a-job"
@@ -60,20 +63,33 @@ def test_the_pieces_of_all_partitions_are_the_runs_and_meet_within_one_block(
 
 
 class Bucket:
-    """Runs in memory; counts requests."""
+    """Objects in memory; counts requests."""
 
     def __init__(self, runs: list[bytes]) -> None:
         self.jobs = SimpleNamespace(bucket="jobs")
         self.objects = {layout.shuffle_part(JOB, "sort", task): data for task, data in enumerate(runs)}
         self.requests: Counter[str] = Counter()
 
-    async def get_range(self, bucket: str, key: str, start: int, end: int) -> bytes:
+    def get_range(self, key: str, start: int, end: int) -> bytes:
         self.requests[key] += 1
-        await asyncio.sleep(0)
         return self.objects[key][start:end]
 
+    def put_json(self, key: str, document: Any) -> None:
+        self.objects[key] = as_json(document)
 
-async def merged(source: RunSource, task: int) -> list[bytes]:
+
+class Pool(Bucket):
+    """The same for a supervisor."""
+
+    async def get_range(self, bucket: str, key: str, start: int, end: int) -> bytes:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return super().get_range(key, start, end)
+
+    async def jobs_json(self, key: str) -> Any:
+        return json.loads(self.objects[key])
+
+
+async def merged(source: PieceSource, task: int) -> list[bytes]:
     """What a runner makes of a merge task."""
     work = await source.load(task)
     assert work.ask is not None
@@ -84,28 +100,28 @@ async def merged(source: RunSource, task: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("most_entries", [MOST_ENTRIES, 300])
-def test_a_supervisor_keeps_no_index_and_its_partitions_joined_are_the_sorted_whole(
+def test_partitions_laid_out_once_and_joined_are_the_sorted_whole(
     monkeypatch: pytest.MonkeyPatch, most_entries: int
 ) -> None:
     monkeypatch.setattr(partition, "MOST_ENTRIES", most_entries)
     count, runs = 6, 5
-    given_records = [[os.urandom(2) + b"%08d" % at for at in range(20_000)] for _ in range(runs)]
-    bucket: Any = Bucket([plain_run(FORM, b"".join(task), 200) for task in given_records])
-    stage: Any = SimpleNamespace(
-        input={"stage": "sort", "tasks": runs}, tasks=count, sort={"plain": True}, name="merge"
-    )
-    source = RunSource(bucket, JOB, stage)
+    tasks = [[os.urandom(2) + b"%08d" % at for at in range(20_000)] for _ in range(runs)]
+    bucket: Any = Bucket([plain_run(FORM, b"".join(task), 200) for task in tasks])
+    lay_out(JOB, runs, count, bucket)
+    looks = max(bucket.requests.values())
+    assert looks == (1 if most_entries == MOST_ENTRIES else 2)
+
+    pool: Any = Pool([])
+    pool.objects = bucket.objects
+    stage: Any = SimpleNamespace(input={"stage": "sort", "tasks": runs}, tasks=count)
+    source = PieceSource(pool, JOB, stage)
 
     async def all_partitions() -> list[list[bytes]]:
         return [await merged(source, task) for task in range(count)]
 
     found = asyncio.run(all_partitions())
-    everything = [record for task in given_records for record in task]
+    everything = [record for task in tasks for record in task]
     assert [record for part in found for record in part] == sorted(everything, key=lambda record: record[:4])
     sizes = list(map(len, found))
     assert max(sizes) <= 2 * min(sizes)
-    # The head, the rest of the index, all of it again where it was not kept, and a range for each partition.
-    assert max(bucket.requests.values()) <= 3 + count
-    opened_ = source._opened
-    assert opened_ is not None
-    assert not any(run.index or run.coarse for run in opened_.result().runs)
+    assert max(pool.requests.values()) <= count
