@@ -1,4 +1,5 @@
-"""The main job, end to end: deploy on the local cloud, drop a job document into S3, watch it become word counts.
+"""The main job, end to end: deploy on the local cloud, drop a job document into S3, watch it become word counts; and
+what is learned from it.
 
 make demo
 """
@@ -11,6 +12,7 @@ import time
 from typing import Any
 
 from bellwren import Cloud, Job, connect, local
+from examples import learning_demo
 from examples.generated_text import text
 
 TEXT_BYTES = 20_000_000
@@ -52,6 +54,7 @@ def main() -> None:
     say("What it took")
     for line in account(job):
         print("  " + line)
+    learn(cloud, job)
     say("Where everything lies")
     for line in places(cloud, job):
         print("  " + line)
@@ -66,6 +69,32 @@ def main() -> None:
 def say(title: str) -> None:
     """A heading."""
     print(f"\n{title}", flush=True)
+
+
+def learn(cloud: Cloud, job: Job) -> None:
+    """Show the learning loop: runs, records, a training, and a forecast that knows better."""
+    say("The learning loop: every run writes a record; records become the model that forecasts the next run")
+    print(f"  running word count at {len(learning_demo.RUNS)} more sizes and scale-outs ...", flush=True)
+    text_uri = f"s3://{cloud.deployment.data_bucket}/{PREFIX}"
+    first, outcome, last = learning_demo.learn(cloud, job, text_uri)
+    before, after = learning_demo.compared(first), learning_demo.compared(last)
+    print(
+        f"  records landed in s3://{cloud.deployment.records_bucket}/records/wordcount/, and their events in a queue"
+    )
+    print("  the tick, which the scheduler makes every hour and `bellwren retrain` now, trained on them:")
+    print(f"    {outcome.get('outcome')}: {outcome.get('reason')}")
+    if outcome.get("mre") is not None:
+        print(
+            f"    family {outcome['family']}, off by {outcome['mre']:.1f} % in cross-validation over whole contexts, "
+            f"{outcome['records']} records"
+        )
+    print(f"  the same job ({before.what}) before and after:")
+    for line in learning_demo.plot([("before", before), ("after", after)]):
+        print(f"    {line}")
+    models = "bellwren models show wordcount --local"
+    print(
+        f"  forecast error: {before.error:.0%} before, {after.error:.0%} after; more with: .venv/bin/{models}"
+    )
 
 
 def upload_text(cloud: Cloud) -> None:
