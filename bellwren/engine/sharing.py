@@ -47,6 +47,8 @@ class Sharing:
         """What is at work, by slot."""
         self.queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
         """What was claimed ahead."""
+        self.changed = asyncio.Event()
+        """Set when a task ends or something is offered."""
         self.offering = False
         """Whether something is on its way from here to the others: neither here nor there for the moment."""
 
@@ -57,6 +59,8 @@ class Sharing:
 
     async def watch(self, slots: int) -> None:
         """Offer what waits whenever every slot has been at one item for long."""
+        if self._workers == slots == 1:
+            return  # there is nobody to take it
         pause = SLOW_S
         while True:
             await asyncio.sleep(_LOOK_S)
@@ -79,6 +83,13 @@ class Sharing:
             for slot, work in waiting:
                 await self._offer_rest(slot, work)
             self.offering = False
+            self.changed.set()
+
+    async def settled(self) -> None:
+        """Wait until nothing is at work or waiting here any more, or something was offered."""
+        while not self.has_offered and (self.running or not self.queue.empty()):
+            self.changed.clear()
+            await self.changed.wait()
 
     def _stuck(self) -> dict[int, Work]:
         now = time.monotonic()

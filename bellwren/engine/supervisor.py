@@ -212,7 +212,9 @@ class Supervisor:
             workers=self._workers,
             at_work=lambda: {work.task for work in self._sharing.running.values()},
         )
-        # Who has claimed everything alone, and given nothing away, has nobody to wait for.
+        if own == self._stage.tasks:
+            # Who has claimed everything alone has nobody to wait for, unless some of it is given away later.
+            await self._sharing.settled()
         while own < self._stage.tasks or self._sharing.has_offered:
             found = await idle.next(self._closing, self._has_room)
             if found is None:
@@ -268,6 +270,7 @@ class Supervisor:
             self._sharing.running[slot] = work
             await self._course.follow(slot, work, budget_s=self._budget_s, stopping=self._stop.is_set)
             del self._sharing.running[slot]
+            self._sharing.changed.set()
 
     async def _start(self, slot: int) -> Runner:
         setup = {

@@ -143,3 +143,27 @@ def test_fewer_tasks_than_workers_leave_some_with_nothing(engine: Engine) -> Non
     outcome: Any = engine.map(abs, [-1, -2], workers=5)
     assert outcome.result() == [1, 2]
     assert len(outcome.lives) == 2
+
+
+def test_one_worker_alone_needs_one_round_however_slow_its_items(engine: Engine, tmp_path: Path) -> None:
+    def item(x: int) -> int:
+        time.sleep(0.8)
+        with open(tmp_path / "ran", "a") as file:
+            file.write(f"{x}\n")
+        return x
+
+    outcome = engine.map(item, range(4), workers=1)
+    assert outcome.result() == list(range(4))
+    assert outcome.plan["rounds"] == 1
+    assert sorted((tmp_path / "ran").read_text().split()) == list("0123")
+
+
+def test_what_the_owner_of_everything_gave_away_it_takes_back_itself(engine: Engine) -> None:
+    def item(x: int) -> int:
+        time.sleep(1.5 if x == 0 else 0.8)
+        return x
+
+    # The second worker is one that never starts.
+    outcome = engine.map(item, range(3), workers=2, launch=lambda workers: workers[:1])
+    assert outcome.result() == [0, 1, 2]
+    assert outcome.plan["rounds"] == 1
