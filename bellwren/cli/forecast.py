@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from bellwren.cli.connection import connected, stage_option
 from bellwren.cli.output import json_option, show
-from bellwren.cloud import connect
 
 
 @click.command()
@@ -17,8 +17,7 @@ from bellwren.cloud import connect
     type=click.Path(dir_okay=False, path_type=Path),
     help="Draw runtime and cost over workers into this file (.png, .svg, .pdf).",
 )
-@click.option("--stage", help="The stage to use; else BELLWREN_STAGE, else dev.")
-@click.option("--local", is_flag=True, help="Use the local cloud of this machine.")
+@stage_option
 @json_option
 def forecast(document: Path, plot: Path | None, stage: str | None, local: bool, as_json: bool) -> None:
     """Say what the job that DOCUMENT, a JSON file, describes would take and cost. Nothing is started.
@@ -33,7 +32,7 @@ def forecast(document: Path, plot: Path | None, stage: str | None, local: bool, 
       bellwren forecast books.json --plot books.png
       bellwren forecast books.json --json | jq .choice
     """
-    found = connect("local" if local else None, stage=stage).forecast(document)
+    found = connected(stage, local).forecast(document)
     if plot:
         found.plot(plot)
     drawn = f"\n\ndrawn: {plot}" if plot else ""

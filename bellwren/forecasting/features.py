@@ -5,8 +5,9 @@ characteristics, environment. *Rows* differ with what is chosen: workers, and th
 what follows from both, whichever is known: load (data per worker or slot), fit (data over total memory, the notion
 behind a memory cliff), and the imbalance of tasks over workers.
 
-Positive numbers go in as logarithms, so a change of unit is a shift and a doubling is a doubling everywhere; the
-centring is done here in float64, so that sizes in bytes never reach float32.
+Volumes and resources go in as logarithms, so a doubling is a doubling everywhere; other numbers by log(1 + x / least),
+which has a place for zero. In neither does the unit matter. The centring is done here in float64, so that sizes in
+bytes never reach float32.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ FIT = "fit"
 IMBALANCE = "imbalance"
 TOTAL_SLOTS = "total slots"
 _SPREAD_OF_LOG1P = 100.0
+_VOLUMES = frozenset({BYTES, ITEMS, TASKS})
+"""What there is always some of."""
 _BEYOND = math.log(1.25)
 """A number more than a quarter beyond the range seen in training is far from what the model knows."""
 
@@ -279,10 +282,11 @@ def _learn(name: str, values: Sequence[Value | None], level: Level) -> Feature:
     low, high = float(numbers.min()), float(numbers.max())
     if name == INVERSE:
         return Feature(name, level, "linear", float(numbers.mean()), 0.5, low, high)  # of one worker or two
-    if low > 0:
+    if low > 0 and (level == "row" or name in _VOLUMES):
         return Feature(name, level, "log", float(np.median(np.log(numbers))), 1.0, low, high)
     least = float(np.abs(numbers[numbers != 0]).min()) if np.any(numbers != 0) else 1.0
-    if max(abs(low), abs(high)) / least > _SPREAD_OF_LOG1P:
+    if low > 0 or max(abs(low), abs(high)) / least > _SPREAD_OF_LOG1P:
+        # A parameter or share may be 0 one day though none was so far, and near 0 its effect fades: log(1 + x / least).
         scaled = np.sign(numbers) * np.log1p(np.abs(numbers) / least)
         return Feature(name, level, "log1p", float(np.median(scaled)), least, low, high)
     return Feature(name, level, "linear", (low + high) / 2, (high - low) or max(abs(high), 1.0), low, high)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from bellwren.cli import main
 from bellwren.errors import BellwrenError
 from bellwren.forecast import Forecast
 from bellwren.forecasting.answer import Question, answer
@@ -88,3 +90,25 @@ def test_without_matplotlib_it_says_what_to_install(
 def test_one_candidate_can_be_drawn(tmp_path: Path) -> None:
     one = Question("books", {"bytes": 1e6}, 1, [1769], workers=1)
     assert Forecast(answer(one, cost)).plot(tmp_path / "one.png").stat().st_size > 1000
+
+
+def test_the_command_prints_the_table_or_the_answer_and_draws(
+    forecast: Forecast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+
+    class Connected:
+        def forecast(self, document: Path) -> Forecast:
+            asked.append(document)
+            return forecast
+
+    monkeypatch.setattr("bellwren.cli.connection.connect", lambda *_, **__: Connected())
+    job, plot = tmp_path / "job.json", tmp_path / "plot.png"
+    job.write_text("{}")
+    shown = CliRunner().invoke(main, ["forecast", str(job), "--plot", str(plot)])
+    assert shown.exit_code == 0, shown.output
+    assert forecast.table() in shown.output
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    machine = CliRunner().invoke(main, ["forecast", str(job), "--json"])
+    assert json.loads(machine.output) == forecast
+    assert asked == [job, job]
