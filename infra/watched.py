@@ -13,6 +13,7 @@ from infra.naming import Names
 from infra.stage import Stage
 
 _FIVE_MINUTES = cdk.Duration.minutes(5)
+_DAY = cdk.Duration.days(1)
 _CONTROL = {
     "prepare": sizes.PREPARE,
     "predict": sizes.PREDICT,
@@ -97,9 +98,10 @@ def _of_learning(stage: Stage) -> list[Watch]:
         ),
         Watch(
             "forecasts-drifted",
-            "Forecasts left their band for a day although models are retrained: `bellwren models show` says which",
-            _learning_metric(stage, "Drifted", "Maximum"),
-            periods=288,
+            "Forecasts left their band on two days although models are retrained: `bellwren models show` says which",
+            # Only trainings send it, so it is looked at by the day: most five minutes have no value.
+            _learning_metric(stage, "Drifted", "Maximum", period=_DAY),
+            periods=2,
         ),
     ]
 
@@ -188,8 +190,11 @@ def _queue_metric(
     return _metric("AWS/SQS", metric, statistic, {"QueueName": names.of(queue)}, label)
 
 
-def _learning_metric(stage: Stage, metric: str, statistic: str) -> cloudwatch.Metric:
-    return _metric(metrics.NAMESPACE, metric, statistic, {"Stage": stage.settings.stage})
+def _learning_metric(
+    stage: Stage, metric: str, statistic: str, period: cdk.Duration | None = None
+) -> cloudwatch.Metric:
+    found = _metric(metrics.NAMESPACE, metric, statistic, {"Stage": stage.settings.stage})
+    return found.with_(period=period) if period else found
 
 
 def _rule_metric(names: Names, rule: str, metric: str) -> cloudwatch.Metric:

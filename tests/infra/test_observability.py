@@ -84,6 +84,8 @@ def test_damaged_records_and_forecasts_that_stay_wrong_are_watched(alarms):
         if alarm["Namespace"] == "Bellwren"
     }
     assert own == {"Quarantined": {"Stage": "test"}, "Drifted": {"Stage": "test"}}
+    drifted = alarms["forecasts-drifted"]
+    assert (drifted["Period"], drifted["EvaluationPeriods"]) == (86400, 2)
 
 
 def test_no_alarm_uses_metric_mathematics_which_the_emulator_refuses(alarms):
