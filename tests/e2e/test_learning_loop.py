@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator
 
 from bellwren import Cloud, layout
 from bellwren.cli import main
 from bellwren.learning.registry import Registry
+from bellwren.records.schema import SCHEMA_PATH
 from bellwren.store import Store
 
 PATIENCE_S = 150
@@ -179,7 +181,7 @@ def test_a_model_that_is_damaged_serves_nobody_and_the_one_before_does(loop: Loo
     assert cloud.forecast(loop.algorithm, bytes=1e9)["model"]["version"] == before.version
 
 
-def test_a_table_is_imported_and_its_algorithm_trained_by_command(cloud: Cloud, tmp_path: Path) -> None:
+def test_a_table_is_imported_and_its_algorithm_trained_by_command(loop: Loop, tmp_path: Path) -> None:
     algorithm = f"imported-{uuid.uuid4().hex[:8]}"
     mapping, table = tmp_path / "mapping.json", tmp_path / f"{algorithm}.csv"
     columns = {"machines": {"as": "workers"}, "ms": {"as": "runtime", "unit": "ms"}}
@@ -189,10 +191,26 @@ def test_a_table_is_imported_and_its_algorithm_trained_by_command(cloud: Cloud, 
     assert imported.exit_code == 0, imported.output
     assert json.loads(imported.stdout)["written"] == {algorithm: 3}
     assert len(json.loads(run("records", "list", algorithm, "--json").stdout)) == 3
+    until(lambda: loop.waiting("new-records") == 3)
+    loop.sqs.purge_queue(QueueUrl=loop.queue("new-records"))
     trained = run("retrain", algorithm, "--wait", "--json")
     assert trained.exit_code == 0, trained.output
     assert json.loads(trained.stdout)["outcomes"][algorithm]["outcome"] == "PUBLISHED"
     assert run("retrain", "no-records-of-this").exit_code == 1
+
+
+def test_a_job_writes_one_record_that_passes_the_published_schema_and_is_news(
+    loop: Loop, cloud: Cloud
+) -> None:
+    algorithm = f"real-{uuid.uuid4().hex[:8]}"
+    job = cloud.map(abs, [-1, -2], workers=1, algorithm=algorithm, progress=False)
+    assert job.result() == [1, 2]
+    (entry,) = loop.records.list(layout.records(algorithm))
+    record = loop.records.get_json(entry.key)
+    Draft202012Validator(json.loads(SCHEMA_PATH.read_text("utf-8"))).validate(record)
+    assert (record["job_id"], record["label"], record["contended"]) == (job.id, True, False)
+    until(lambda: loop.waiting("new-records") == 1)
+    assert json.loads(run("records", "list", algorithm, "--json").stdout)[0]["learned_from"] is True
 
 
 def run(*words: str) -> Result:
