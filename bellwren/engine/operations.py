@@ -75,8 +75,11 @@ class Task:
         """The shuffle object of the positions before ``start``, if an earlier worker had got that far."""
         return self.body[len(self.body) - self.head.get("base", 0) :]
 
-    def inputs(self) -> Iterator[Callable[[], Any]]:
-        """For each item or record, in order, a function that gives it: an item may fail to load."""
+    def inputs(self, *, apart: bool = False) -> Iterator[Callable[[], Any]]:
+        """For each item or record, in order, a function that gives it: an item may fail to load.
+
+        ``apart``: a bad row of a table is a ``FailedItem``, for ``call``; else it is an error of the task.
+        """
         if self.head["kind"] == "items":
             frames = read_span(self.body, self.head["count"], skip=self.head["leave"], name="the job's items")
             return (_reader(frame, self.head["codec"]) for frame in frames)
@@ -86,9 +89,9 @@ class Task:
             return earlier.read(self.stage.input, self.head, self.body)
         from bellwren.engine import records  # noqa: PLC0415  the parsers, which jobs over items do not need
 
-        return (
-            _constant(record) for record in records.read(self.stage.input, self.head, self.body, self.pull)
-        )
+        if apart:
+            return records.read_apart(self.stage.input, self.head, self.body, self.pull)
+        return map(_constant, records.read(self.stage.input, self.head, self.body, self.pull))
 
     def call(self, function: Callable[[Any], Any], read: Callable[[], Any], position: int) -> Frame:
         """The frame of one position."""
@@ -104,7 +107,7 @@ def run_map(task: Task, functions: Functions, channel: Channel) -> None:
     """Call the map function on each item or record; its result takes the item's place."""
     assert functions.map is not None
     call = _shaping(task, functions.map)
-    for position, read in enumerate(task.inputs()):
+    for position, read in enumerate(task.inputs(apart=True)):
         if position < task.start:
             continue
         channel.at(position)
@@ -130,7 +133,7 @@ def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
         count = 0
         into_groups = _grouping(functions.map, groups)
         try:
-            for position, read in enumerate(task.inputs()):
+            for position, read in enumerate(task.inputs(apart=True)):
                 if position < task.start:
                     continue
                 channel.at(position)

@@ -7,14 +7,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bellwren.engine.attempt import Pull, Work
+from bellwren.engine.failed import FailedItem
 from bellwren.engine.io import Pool
 from bellwren.engine.stage import Stage
+from bellwren.errors import TaskFailure
 from bellwren.inputs.chunks import Chunk, ChunkTable
 from bellwren.inputs.compression import MAGIC_BYTES, recognise
 from bellwren.inputs.fetch import fetch
-from bellwren.inputs.records import records
+from bellwren.inputs.records import record_batches, records
+from bellwren.inputs.rows import BadRow
 from bellwren.inputs.source import Piece
 from bellwren.inputs.spec import InputSpec
+from bellwren.payload.failure import failure_frame
 
 _STREAM_ABOVE_BYTES = 64 << 20
 """Whole objects up to here are sent to the runner at once."""
@@ -75,6 +79,31 @@ def read(
     """
     spec, chunk = InputSpec.from_dict(source["input"]), Chunk.from_dict(head["chunk"])
     return records(spec, chunk, pieces(head, body, pull))
+
+
+def read_apart(
+    source: dict[str, Any], head: dict[str, Any], body: memoryview, pull: Callable[[int], memoryview]
+) -> Iterator[Callable[[], Any]]:
+    """As ``read``, a function that gives each; a row that does not fit its table is a failed item in its place.
+
+    Raises:
+        InputError: as ``read``, for what is worse than that.
+    """
+    spec, chunk = InputSpec.from_dict(source["input"]), Chunk.from_dict(head["chunk"])
+    bad: list[BadRow] = []
+    for batch in record_batches(spec, chunk, pieces(head, body, pull), on_bad=bad.append):
+        yield from map(_failed, bad)  # those before the batch
+        bad.clear()
+        yield from map(_constant, batch)
+    yield from map(_failed, bad)
+
+
+def _failed(row: BadRow) -> FailedItem:
+    return FailedItem(failure_frame(TaskFailure(0, "BadRow", str(row), "", row.snippet)).data)
+
+
+def _constant(record: Any) -> Callable[[], Any]:
+    return lambda: record
 
 
 def pieces(head: dict[str, Any], body: memoryview, pull: Callable[[int], memoryview]) -> Iterator[Piece]:

@@ -76,28 +76,28 @@ def row_batches(
         elif set(map(len, rows)) <= {len(names)}:
             yield _shaped(spec, names, rows)
         else:
-            good, bad = _sifted(rows, len(names), line, segment, name, stop=on_bad is None)
-            yield _shaped(spec, names, good)
-            for row in bad:
-                (on_bad or _refuse)(row)
+            for found_rows in _sifted(rows, len(names), line, segment, name):
+                if isinstance(found_rows, BadRow):
+                    (on_bad or _refuse)(found_rows)
+                else:
+                    yield _shaped(spec, names, found_rows)
 
 
 def _sifted(
-    rows: list[list[str]], width: int, line: int, segment: Segment, name: str, *, stop: bool
-) -> tuple[list[list[str]], list[BadRow]]:
-    """The rows that fit and those that do not, up to the first of these if ``stop``. Blank lines are neither."""
+    rows: list[list[str]], width: int, line: int, segment: Segment, name: str
+) -> Iterator[list[list[str]] | BadRow]:
+    """The rows that fit, and between them those that do not, in order. Blank lines are neither."""
     good: list[list[str]] = []
-    bad: list[BadRow] = []
     for row in rows:
         if len(row) == width:
             good.append(row)
         elif row:
+            yield good
+            good = []
             reason = f"{len(row)} field(s) where {width} are named"
-            bad.append(BadRow(name, place(segment, line), reason, snippet(row)))
-            if stop:
-                break
+            yield BadRow(name, place(segment, line), reason, snippet(row))
         line += line_count(row)
-    return good, bad
+    yield good
 
 
 def _refuse(bad: BadRow) -> None:

@@ -118,6 +118,24 @@ def test_f14_a_page_that_is_called_csv_fails_with_its_key_line_and_beginning(eng
     assert f"{source}ratings.csv, line 1: this is an HTML page, not CSV: '<!DOCTYPE HTML>" in said
 
 
+def test_f14_rows_that_do_not_fit_are_failed_items_in_their_places_within_tolerance(engine: Engine) -> None:
+    source = put(engine, {"t.csv": b"a,b\n1,1\n2\n3,3\n4,4,4\n" + b"5,5\n" * 6})
+    options: dict[str, Any] = {"workers": 1, "tolerate": 0.2}
+    mapped = engine.map(lambda row: row["a"], bellwren.csv(source + "t.csv"), **options)
+    found = mapped.result()
+    assert [one.type if isinstance(one, bellwren.TaskFailure) else one for one in found] == [
+        *("1", "BadRow", "3", "BadRow"),
+        *("5",) * 6,
+    ]
+    assert mapped.failures[1] == ("BadRow", f"{source}t.csv, line 3: 1 field(s) where 2 are named: '2'")
+    grouped = engine.map_reduce(lambda row: [(row["a"], 1)], bellwren.csv(source + "t.csv"), total, **options)
+    assert grouped.result() == {"1": 1, "3": 1, "5": 6}
+    assert sorted(grouped.failures) == [1, 3]
+    strict = engine.map(dict, bellwren.csv(source + "t.csv"))
+    assert (strict.status["status"], strict.status["failed"]) == ("FAILED", 2)
+    assert "line 3: 1 field(s)" in strict.failures[1][1]
+
+
 @pytest.mark.parametrize("change", ["deleted", "overwritten"])
 def test_f16_an_object_that_changes_after_the_plan_fails_the_job_by_its_name(
     engine: Engine, change: str

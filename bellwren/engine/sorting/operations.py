@@ -88,7 +88,7 @@ def _sort_by_key(task: Task, functions: Functions, channel: Channel) -> None:
     end: dict[str, Any] = {}
     count = 0
     try:
-        for position, read in enumerate(task.inputs()):
+        for position, read in enumerate(task.inputs(apart=True)):
             if position < task.start:
                 continue
             channel.at(position)
