@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.report import Row, table, write
 
-BENCHMARKS = ("imports", "warm_map", "many_items", "wordcount", "bsp", "compute")
+BENCHMARKS = ("imports", "warm_map", "many_items", "wordcount", "bsp", "compute", "learning", "learning_size")
 
 
 def main(names: list[str]) -> None:

@@ -21,6 +21,8 @@ LEASE_S = 1080.0
 """How long a training that says nothing is taken to be under way: its function ends within 15 minutes."""
 MOST = 5000
 """Messages that one tick takes; the others are there at the next."""
+AT_ONCE = 10
+"""Algorithms from which on a tick takes no more messages: trainings need memory, on a laptop's local cloud too."""
 
 
 @dataclass
@@ -56,7 +58,13 @@ class Tick:
 
     def collect(self, until: float = float("inf")) -> Collected:
         """Take what is in the queue and start what it asks for. ``until``: on the monotonic clock."""
-        messages = self.queue.take(MOST, until)
+        seen: set[str] = set()
+
+        def enough(handful: Sequence[Message]) -> bool:
+            seen.update(sort_messages(handful).algorithms)
+            return len(seen) >= AT_ONCE
+
+        messages = self.queue.take(MOST, until, enough=enough)
         found = sort_messages(messages)
         done = Collected(messages=len(messages), strange=len(found.strange))
         for algorithm, group in found.algorithms.items():

@@ -27,9 +27,15 @@ class RecordQueue:
         self._sqs = sqs
 
     def take(
-        self, most: int, until: float = float("inf"), clock: Callable[[], float] = time.monotonic
+        self,
+        most: int,
+        until: float = float("inf"),
+        *,
+        enough: Callable[[Sequence[Message]], bool] = lambda _: False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> list[Message]:
-        """Take messages until there seem to be none, ``most`` are taken or the clock says ``until``.
+        """Take messages until there seem to be none, ``most`` are taken, the clock says ``until``, or ``enough`` says
+        so, which is asked about each handful.
 
         An answer without messages does not mean that there are none, as SQS asks some of its servers only; where its
         own count says that some are left, it is asked once more, to wait for them. An empty queue takes two calls.
@@ -39,6 +45,8 @@ class RecordQueue:
         while len(found) < most and clock() < until:
             taken = self._receive(wait_s=1 if patient else 0)
             found += taken
+            if enough(taken):
+                break
             if taken:
                 patient = False
             elif patient or not self._waiting():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from bellwren import layout
@@ -87,10 +87,16 @@ class Queue:
     def announce(self, key: str) -> None:
         self.send(json.dumps({"detail": {"bucket": {"name": "records"}, "object": {"key": key}}}))
 
-    def take(self, most: int, until: float = 0.0) -> list[Message]:
-        taken = list(self.messages.values())[:most]
-        for message in taken:
-            self.hidden[message.receipt] = self.messages.pop(message.receipt)
+    def take(
+        self, most: int, until: float = 0.0, *, enough: Callable[[Sequence[Message]], bool]
+    ) -> list[Message]:
+        taken: list[Message] = []
+        while self.messages and len(taken) < most:
+            message = self.messages.pop(next(iter(self.messages)))
+            self.hidden[message.receipt] = message
+            taken.append(message)
+            if enough([message]):
+                break
         return taken
 
     def delete(self, receipts: list[str]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellwren import layout
-from bellwren.learning.collect import LEASE_S, Collected, Tick
+from bellwren.learning.collect import AT_ONCE, LEASE_S, Collected, Tick
 from bellwren.learning.quarantine import quarantined
 from bellwren.learning.registry import PublishedMeanwhile
 from bellwren.learning.state import LearningState
@@ -85,6 +85,14 @@ def test_each_algorithm_with_news_gets_one_training_and_no_other_does(loop: Loop
     put(loop.records, 5, "idle")
     assert set(loop.tick().started) == {"grep", "sort"}
     assert [algorithm for algorithm, _ in loop.started] == ["grep", "sort"]
+
+
+def test_a_tick_starts_a_bounded_number_of_trainings_and_leaves_the_rest_in_the_queue(loop: Loop) -> None:
+    for number in range(AT_ONCE + 3):
+        loop.put(number, algorithm=f"a{number:02}")
+    assert len(loop.tick().started) == AT_ONCE
+    assert len(loop.queue.messages) == 3
+    assert len(loop.tick().started) == 3
 
 
 def test_a_training_learns_from_all_records_and_deletes_its_messages(loop: Loop) -> None:
