@@ -7,7 +7,10 @@ import sys
 
 from benchmarks.report import Row, table, write
 
-BENCHMARKS = ("imports", "warm_map", "many_items", "wordcount", "bsp", "compute", "learning", "learning_size")
+BENCHMARKS = (
+    *("imports", "warm_map", "many_items", "wordcount", "wordcount_spark", "sort_spark"),
+    *("bsp", "compute", "learning", "learning_size"),
+)
 
 
 def main(names: list[str]) -> None:
