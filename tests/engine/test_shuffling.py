@@ -1,8 +1,8 @@
 """Group-by as whole jobs: what is equal is one group, however keys look; nothing is lost, nothing added.
 
-Faults reported of comparable systems, group G: hashes that differ between processes, equal keys of different bytes, NaN,
-naughty strings (the first test); skew (`one_key_with_most`, and `ninety_percent` of `test_sorting`); NaN and None in a
-sort (`test_sorting`); phantom groups and falsy results; awkward text; values used twice.
+Faults reported of comparable systems, group G: hashes that differ between processes, equal keys of different bytes,
+NaN, naughty strings (the first test); skew (`one_key_with_most`, and `ninety_percent` of `test_sorting`); NaN and None
+in a sort (`test_sorting`); phantom groups and falsy results; awkward text; values used twice.
 """
 
 from __future__ import annotations
