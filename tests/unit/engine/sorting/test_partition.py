@@ -19,7 +19,6 @@ from bellwren.engine.sorting import partition, plain
 from bellwren.engine.sorting.forms import BlockForm
 from bellwren.engine.sorting.partition import MOST_ENTRIES, Piece, run_cuts, step_of, thinned
 from bellwren.engine.sorting.source import PieceSource
-from bellwren.store import as_json
 from tests.unit.engine.sorting.jobs import opened, plain_limits, plain_run
 
 JOB = "a-job"
@@ -74,8 +73,8 @@ class Bucket:
         self.requests[key] += 1
         return self.objects[key][start:end]
 
-    def put_json(self, key: str, document: Any) -> None:
-        self.objects[key] = as_json(document)
+    def put(self, key: str, data: bytes) -> None:
+        self.objects[key] = data
 
 
 class Pool(Bucket):
