@@ -43,7 +43,16 @@ class ServedModels:
         if time.monotonic() - served.looked_at < _LOOK_EVERY_S:
             return served.model
         served.looked_at = time.monotonic()
-        found = self._store.find_with_etag(layout.current_model(algorithm))
+        try:
+            found = self._store.find_with_etag(layout.current_model(algorithm))
+        except Exception:
+            if served.model is None:
+                raise
+            # That it can't be asked whether there is a newer one is no reason to answer without the one at hand.
+            _log.exception(
+                "the current model of %r can't be looked up; the one in service goes on", algorithm
+            )
+            return served.model
         if found is None:
             served.model, served.etag = None, ""
         elif found[1] != served.etag:

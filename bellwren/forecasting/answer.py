@@ -27,6 +27,10 @@ Cost = Callable[[Array, Array, Array], Array]
 """(workers, memory_mb, runtime_s) -> USD, for many candidates at once. Shapes [B]."""
 
 
+LONGEST_S = 365.0 * 24 * 3600
+"""An execution of Step Functions ends after a year, whatever a model says of a job that it knows nothing of."""
+
+
 @dataclass(frozen=True)
 class Question:
     """What is asked."""
@@ -124,7 +128,8 @@ def _ask(
 
 def _candidates(choices: Choices, prediction: Prediction, far: Sequence[bool], cost: Cost) -> list[Candidate]:
     workers, memory_mb = choices.workers, choices.memory_mb
-    runtime_s, high_s = prediction.point_s, np.maximum(prediction.point_s, prediction.high_s)
+    runtime_s = np.minimum(prediction.point_s, LONGEST_S)
+    high_s = np.minimum(np.maximum(runtime_s, prediction.high_s), LONGEST_S)
     usual, high = (cost(workers, memory_mb, seconds) for seconds in (runtime_s, high_s))
     whole = (workers.astype(int), memory_mb.astype(int))
     # Lists of Python's own numbers: many times faster to go through than arrays, and what JSON takes.

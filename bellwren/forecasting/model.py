@@ -103,7 +103,7 @@ class RuntimeModel:
         )
 
     def run(self, properties: Array, known: int, candidates: Array, records: Array) -> Prior:
-        """The file on encoded inputs: [1, P], a context's number or -1, [B, R], [n, R]."""
+        """The file on encoded inputs: [1, P], a context's number or -1, [B, R], [n, R]. Raises `ModelError`."""
         given = {
             "properties": properties,
             "known": np.array([known], dtype=np.int64),
@@ -111,7 +111,10 @@ class RuntimeModel:
             "records": records,
         }
         feed = {name: value for name, value in given.items() if name in self._inputs}
-        return Prior(*self._session.run(list(OUTPUTS), feed))
+        try:
+            return Prior(*self._session.run(list(OUTPUTS), feed))
+        except Exception as error:  # its exceptions have no base of their own
+            raise ModelError(f"model {self.card.version} of {self.card.algorithm} fails: {error}") from error
 
     def _try(self) -> None:
         """A forecast of one candidate in the middle of the training range, with and without a run."""

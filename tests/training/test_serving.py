@@ -146,3 +146,60 @@ def test_a_model_that_was_withdrawn_serves_no_more(objects: Objects, made: Publi
     assert served.get("made-up") is not None
     del objects.objects[layout.current_model("made-up")]
     assert served.get("made-up") is None
+
+
+def test_a_store_that_does_not_answer_takes_no_model_out_of_service(
+    objects: Objects, made: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = ServedModels(objects)  # type: ignore[arg-type]
+    objects.publish(made, "v1")
+    first = served.get("made-up")
+
+    def silent(_key: str) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(objects, "find_with_etag", silent)
+    assert served.get("made-up") is first
+    with pytest.raises(TimeoutError):
+        served.get("another")
+
+
+def test_a_model_that_fails_on_a_question_gives_way_to_the_default_and_says_so(
+    objects: Objects, made: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects.publish(made, "v1")
+    served = ServedModels(objects)  # type: ignore[arg-type]
+    model = served.get("made-up")
+    assert model is not None
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("no such kernel")
+
+    monkeypatch.setattr(model, "_session", type("Session", (), {"run": broken})())
+    found = asked(objects, served)
+    assert found["source"] == "stated default"
+    assert found["model"] is None
+    assert any("no such kernel" in flag for flag in found["flags"])
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"bytes": 0},
+        {"bytes": 10**30},
+        {"params": {"rounds": "many"}},
+        {"params": {"rounds": -1e300, "new": [1, 2]}},
+        {"params": {}, "items": 3},
+    ],
+)
+def test_whatever_is_asked_no_answer_is_negative_absurd_or_silent_about_it(
+    objects: Objects, made: Published, odd: dict[str, Any]
+) -> None:
+    objects.publish(made, "v1")
+    served = ServedModels(objects)  # type: ignore[arg-type]
+    found = make_forecast(SPEC, {**PROFILE, **odd}, DEPLOYMENT, served)
+    for row in found["forecasts"]:
+        assert 0 < row["runtime_s"] <= row["runtime_p95_s"] <= 365 * 24 * 3600
+        assert 0 < row["cost_usd"] < float("inf")
+    assert found["flags"]
+    json.dumps(found, allow_nan=False)

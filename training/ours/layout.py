@@ -21,7 +21,7 @@ class Block:
     @property
     def text(self) -> bool:
         """Whether it is the code of a text."""
-        return self.columns.stop - self.columns.start > 2
+        return int(self.columns.stop) - int(self.columns.start) > 2
 
 
 @dataclass(frozen=True)
