@@ -55,8 +55,8 @@ def learn(lesson: Lesson, *, seed: int = 0) -> Document:
     labels = chosen(lesson.labels, drifted=lesson.calibration.drifted)
     before = lesson.registry.current(lesson.algorithm)
     champion, trouble = _champion(lesson.registry, lesson.algorithm, before)
-    selection = select(_runs(labels), seed=seed)
     seen = lesson.registry.trained_on(lesson.algorithm, before.version) if before.version else frozenset()
+    selection = select(_runs(labels), seed=seed)
     verdict = _judge(champion, trouble, selection, labels, seen=seen, seed=seed)
     made = _fit(selection, labels, verdict, before, seed)
     version = made.card.version

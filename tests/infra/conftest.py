@@ -51,4 +51,5 @@ def templates(synthesise: Callable[..., Templates]) -> Templates:
         alarm_email="ops@example.org",
         max_workers="500",
         worker_reserved_concurrency="600",
+        retraining_schedule="rate(7 minutes)",
     )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
-from reading import feature_flags
 
 from bellwren import layout
 from bellwren.learning.collect import LEASE_S
 from infra import sizes
-from infra.application import build
 from infra.learning import HIDDEN_S, TRIES
-from infra.packaging import Packer
-from infra.settings import Settings
-
-import aws_cdk as cdk  # isort: skip  (infra chooses the Node that this import starts)
+from infra.packaging import REQUIREMENTS, ROOT, TRAIN, Packer
+from infra.wheels import Target
 
 
 @pytest.fixture
@@ -56,8 +55,7 @@ def test_a_message_stays_hidden_and_a_lease_holds_for_as_long_as_a_training_may_
     assert sizes.TRAIN.timeout_s < LEASE_S < HIDDEN_S
 
 
-def test_the_scheduler_ticks_by_the_setting_and_keeps_a_tick_that_failed(synthesise, queues):
-    templates = synthesise(stage="test", worker_memory_mb="512", retraining_schedule="rate(7 minutes)")
+def test_the_scheduler_ticks_by_the_setting_and_keeps_a_tick_that_failed(templates, queues):
     (schedule,) = templates.of_type("AWS::Scheduler::Schedule")
     assert schedule.properties["ScheduleExpression"] == "rate(7 minutes)"
     target = schedule.properties["Target"]
@@ -70,20 +68,32 @@ def test_the_scheduler_ticks_by_the_setting_and_keeps_a_tick_that_failed(synthes
 def test_training_is_a_container_image_of_this_source_with_pinned_packages(templates, tmp_path):
     train = templates.named("AWS::Lambda::Function", "FunctionName", "bellwren-test-train")
     assert train.properties["PackageType"] == "Image"
-    app = cdk.App(context=feature_flags(), outdir=str(tmp_path))
-    build(app, Settings.from_context({"worker_memory_mb": "512"}), Packer(with_wheels=False))
-    app.synth()
-    (dockerfile,) = tmp_path.glob("asset.*/Dockerfile")
-    folder = dockerfile.parent
+    packer = Packer(with_wheels=True, cache=tmp_path)  # its folders last as long as it does
+    folder = packer.bundle(TRAIN, Target("3.12", "x86_64")).folder
     assert {entry.name for entry in folder.iterdir()} == {
         *("bellwren", "functions", "training"),
         *("Dockerfile", "requirements.txt"),
     }
-    text = dockerfile.read_text()
-    assert "\nUSER 65534\n" in text
-    wanted = [line for line in (folder / "requirements.txt").read_text().splitlines() if line[0] != "#"]
-    assert {line.split("==")[0] for line in wanted} >= {"torch", "onnx", "onnxruntime", "scipy", "obstore"}
-    assert all("==" in line for line in wanted)
+    assert "\nUSER 65534\n" in (folder / "Dockerfile").read_text()
+    assert all("==" in line for line in wanted(folder))
+    assert not list(tmp_path.iterdir()), "Docker fetches the wheels, and nobody else"
+
+
+def test_the_image_has_all_that_training_imports():
+    code = (
+        "import sys, functions.train, training.learn\n"
+        "print(*{name.partition('.')[0] for name, one in sys.modules.items()"
+        " if 'site-packages' in (getattr(one, '__file__', None) or '')})"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    imported = {name for name in ran.stdout.split() if name[0] != "_"}
+    packages = {line.split("==")[0] for line in wanted(REQUIREMENTS, "train.txt")}
+    # PyTorch brings these along, where they are there.
+    assert imported - packages <= {"torchgen", "tqdm", "typing_extensions"}
+
+
+def wanted(folder, name="requirements.txt"):
+    return [line for line in (folder / name).read_text().splitlines() if line and line[0] != "#"]
 
 
 def test_no_queue_of_the_loop_speaks_plain_http_or_forgets_soon(templates, queues):
