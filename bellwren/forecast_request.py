@@ -42,7 +42,7 @@ _ASKED = (
     "context",
 )
 """Fields of a document that a forecast depends on."""
-_MEASURED = ("bytes", "items", "objects", "params", "data", "divisible")
+_MEASURED = ("bytes", "items", "objects", "params", "data", "divisible", "seconds_per_byte")
 """Fields of a profile that a forecast depends on."""
 _SOMEWHERE = "s3://bucket/key"
 _OWN_CODE = {"code": {"uri": "s3://bucket/code.zip", "sha256": "0" * 64}, "map": "module:function"}

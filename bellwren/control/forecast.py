@@ -11,6 +11,7 @@ from bellwren.control.supersteps import default_workers
 from bellwren.deployment import Deployment
 from bellwren.forecasting.answer import Question, answer
 from bellwren.forecasting.costs import cost_of_many
+from bellwren.forecasting.fallback import Sample
 from bellwren.records.labels import properties_of
 from bellwren.store import Store
 
@@ -40,7 +41,7 @@ def make_forecast(
     model = models.get(spec["algorithm"])
     found = answer(question, cost_of_many, model)
     if found["model"] is None and question.deadline_s is None and question.budget_usd is None:
-        found |= _default(spec, profile, deployment, found["forecasts"])
+        found |= _default(spec, profile, deployment, found)
     return found
 
 
@@ -59,13 +60,24 @@ def _question(spec: Document, profile: Document, deployment: Deployment) -> Ques
         deadline_s=spec.get("deadline_s"),
         budget_usd=spec.get("budget_usd"),
         objective=spec["objective"],
+        sample=_sample(profile),
     )
 
 
-def _default(
-    spec: Document, profile: Document, deployment: Deployment, forecasts: list[Document]
-) -> Document:
-    """The stated default, with the nearest candidate's figures beside it."""
+def _sample(profile: Document) -> Sample | None:
+    """What Prepare's trial of the algorithm on a sample comes to for the whole input."""
+    each_s = profile.get("seconds_per_byte")
+    if not each_s or not profile["bytes"]:
+        return None
+    return Sample(seconds=each_s * profile["bytes"], share=1.0)
+
+
+def _default(spec: Document, profile: Document, deployment: Deployment, found: Document) -> Document:
+    """The stated default, with the nearest candidate's figures beside it.
+
+    Without a deadline or a budget the cheapest would be one worker, for hours, on no more than a guess.
+    """
+    forecasts = found["forecasts"]
     workers, memory_mb = default_choice(
         items=profile.get("items"), input_bytes=profile["bytes"], memory_sizes_mb=deployment.worker_memory_mb
     )
@@ -81,7 +93,9 @@ def _default(
 
     nearest: Document = min(forecasts, key=distance)
     return {
-        "source": "stated default",
         "choice": {**nearest, "workers": workers, "memory_mb": memory_mb, "meets_budget": True},
-        "reason": f"there is no model of {spec['algorithm']!r} yet, so the stated default was taken",
+        "reason": (
+            f"there is no model of {spec['algorithm']!r} yet, so the stated default was taken"
+            + (", with figures by a measured sample" if found["source"] == "analytic prior" else "")
+        ),
     }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bellwren.control.characteristics import Sample, describe, take_sample
+from bellwren.control.trial import seconds_per_byte
 from bellwren.deployment import Deployment
 from bellwren.engine.capacity import vcpus
 from bellwren.errors import Fault, InputError, SpecError
@@ -31,7 +32,8 @@ Stores = Callable[[str], Store]
 def measure_records(document: JobSpec, deployment: Deployment, stores: Stores = Store) -> Document:
     """List the input: ``objects``, ``bytes``, and the versions of its objects that the job will read.
 
-    With them whether large objects are ``divisible``, and for a built-in algorithm what its ``data`` is like.
+    With them whether large objects are ``divisible``, and for a built-in algorithm what its ``data`` is like and how
+    many ``seconds_per_byte`` it took on a sample.
     ``stores`` is how buckets are reached; by default with the credentials of the environment.
 
     Raises:
@@ -52,6 +54,7 @@ def measure_records(document: JobSpec, deployment: Deployment, stores: Stores = 
         "input": spec.to_dict(),
         "divisible": _divisible(spec) and not sample.compressed,
         "data": describe(document.algorithm, document.settled_params(), sample),
+        "seconds_per_byte": seconds_per_byte(document.algorithm, document.settled_params(), sample),
         "listed": objects,
         "objects": len(objects),
         "skipped": list(chosen.skipped[:_SKIPPED_SHOWN]),

@@ -114,3 +114,11 @@ def test_every_answer_says_all_that_there_is_to_say() -> None:
         assert {"workers", "memory_mb", "runtime_s", "runtime_p95_s", "cost_usd", "meets_deadline"} <= set(
             found["choice"]
         )
+
+
+def test_a_trial_on_a_sample_goes_before_the_guess() -> None:
+    slow, fast = asked({"seconds_per_byte": 1e-6}), asked({"seconds_per_byte": 1e-8})
+    assert slow["source"] == fast["source"] == "analytic prior"
+    assert slow["choice"]["runtime_s"] > 10 * fast["choice"]["runtime_s"]
+    assert "measured sample" in slow["reason"]
+    assert asked({"seconds_per_byte": None})["source"] == "stated default"
