@@ -7,6 +7,7 @@ them for that. Whoever loses is kept as a version, with the reason on its card.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from training.recent import chosen
 from training.select import Selection, select, takes_over
 
 Document = dict[str, Any]
+
+_log = logging.getLogger(__name__)
 
 TESTED = 200
 """Unseen records that champion and challenger are measured on, the latest."""
@@ -103,7 +106,7 @@ def _judge(
         other = selection.errors.get(champion.card.family)
         better, why = takes_over(selection.mre, other if other is not None else champion.card.mre)
         return Verdict(better, f"{why} (families cross-validated on all records)", selection.mre, other)
-    rival = export(exportable(selection.family, old, seed=seed))
+    rival = _exported(selection, old, seed)
     challenger_mre = error_percent(RuntimeModel(rival.model, rival.card), fresh)
     champion_mre = error_percent(champion, fresh)
     better, why = takes_over(challenger_mre, champion_mre)
@@ -141,8 +144,22 @@ def _fit(
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
         },
     }
-    trained = exportable(selection.family, _runs(labels), seed=seed)
-    return export(trained, mre=_finite(selection.mre), cross_validation=told)
+    return _exported(selection, _runs(labels), seed, told)
+
+
+def _exported(
+    selection: Selection, runs: Sequence[Execution], seed: int, told: Document | None = None
+) -> Published:
+    """The best family whose file does what its model does. Raises `ModelError` if that is none."""
+    for family in selection.ranked:
+        try:
+            error = _finite(selection.errors[family.name])
+            return export(exportable(family, runs, seed=seed), mre=error, cross_validation=told)
+        except ModelError:
+            if family is selection.ranked[-1]:
+                raise
+            _log.exception("the %s model cannot be exported; the next best family is taken", family.name)
+    raise ValueError("no family was tried")
 
 
 def _runs(labels: Sequence[Labelled]) -> list[Execution]:

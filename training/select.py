@@ -15,6 +15,8 @@ import numpy as np
 from bellwren.forecasting.update import lognormal
 from bellwren.records.execution import Execution
 from training.bell import Bell
+from training.bellamy.family import Bellamy
+from training.bellamy.pretrain import Pretraining
 from training.ernest import Ernest
 from training.evaluate import evaluate_family
 from training.families import Family
@@ -25,6 +27,9 @@ from training.scores import Score, score_prediction, summarise
 CONTEXTS = 5
 """Contexts left out in turn."""
 SPLITS = 2
+BELLAMY_CONTEXTS = 3
+BELLAMY_RUNS = 1000
+BELLAMY_EPOCHS = 300
 TOLERANCE = 1.02
 """A challenger may be 2 % (relative) worse than the champion's error on the same tests: less is chance."""
 
@@ -34,6 +39,8 @@ class Selection:
     """The outcome of a cross-validation."""
 
     family: Family
+    ranked: tuple[Family, ...]
+    """All families tried, the best first, should one not be fit for export."""
     mre: float
     """In per cent, of the family taken, over all numbers of runs shown."""
     errors: dict[str, float]
@@ -43,9 +50,16 @@ class Selection:
     reason: str
 
 
-def candidates() -> list[Family]:
-    """The families that are cheap enough to be tried at every training."""
-    return [Ours(), Ernest(), Bell()]
+def candidates(executions: Sequence[Execution]) -> list[Family]:
+    """The families that can be tried on so many runs in the time that a training has.
+
+    Bellamy learns from several contexts or not at all, and takes the longest by far; the others always take part.
+    """
+    contexts = len({run.context for run in executions})
+    slow: list[Family] = []
+    if contexts >= BELLAMY_CONTEXTS and len(executions) <= BELLAMY_RUNS:
+        slow.append(Bellamy(settings=Pretraining(epochs=BELLAMY_EPOCHS)))
+    return [Ours(), Ernest(), Bell(), *slow]
 
 
 def select(
@@ -61,11 +75,12 @@ def select(
     """
     if not executions:
         raise ValueError("no execution records: nothing can be selected")
-    tried = list(families) if families is not None else candidates()
+    tried = list(families) if families is not None else candidates(executions)
     drawn = folds(executions, contexts=contexts, seed=seed, splits=SPLITS)
     scores = {family.name: _score(family, drawn, seed) for family in tried}
     errors = {name: _error(found) for name, found in scores.items()}
-    best = min(tried, key=lambda family: errors[family.name])
+    ranked = tuple(sorted(tried, key=lambda family: errors[family.name]))
+    best = ranked[0]
     others = ", ".join(
         f"{name} {error:.2f} %" for name, error in sorted(errors.items(), key=lambda item: item[1])
     )
@@ -73,7 +88,7 @@ def select(
     if not np.isfinite(errors[best.name]):
         reason = f"{best.name} was taken untried: there are too few runs to leave any out"
     details = {name: summarise(found) for name, found in scores.items() if found}
-    return Selection(best, errors[best.name], errors, details, reason)
+    return Selection(best, ranked, errors[best.name], errors, details, reason)
 
 
 def takes_over(challenger_mre: float, champion_mre: float | None) -> tuple[bool, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from bellwren import layout
+from bellwren.forecasting.card import ModelError
 from bellwren.learning.calibration import WINDOW, CalibrationState
 from bellwren.learning.merging import Labelled, merge
 from bellwren.learning.registry import PublishedMeanwhile, Registry
@@ -17,6 +19,7 @@ from tests.unit.learning.memory import Bucket, put
 from training import learn as learning
 from training.learn import learn
 from training.recent import MOST_REPEATS, chosen
+from training.select import candidates
 
 torch.set_num_threads(1)
 STEADY = CalibrationState(0, None, None, drifted=False, reason="")
@@ -77,6 +80,34 @@ def test_a_model_in_service_that_is_damaged_is_replaced(registry: Registry) -> N
     second = learn(lesson(registry, labels(6)))
     assert second["outcome"] == "PUBLISHED"
     assert "cannot serve" in second["reason"]
+
+
+def test_a_family_whose_file_is_not_its_model_gives_way_to_the_next_best(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    real = learning.export
+
+    def refuse_the_first(trained: Any, **options: Any) -> Any:
+        tried.append(trained.family)
+        if len(tried) == 1:
+            raise ModelError("off by 1")
+        return real(trained, **options)
+
+    monkeypatch.setattr(learning, "export", refuse_the_first)
+    said = learn(lesson(registry, labels(6)))
+    assert said["outcome"] == "PUBLISHED"
+    assert [said["family"]] == tried[1:]
+    assert tried[0] != tried[1]
+
+
+def test_bellamy_is_a_candidate_where_there_are_contexts_to_learn_from_and_time() -> None:
+    few, many = labels(6), [one.parsed.label.execution for one in labels(6)]
+    names = {family.name for family in candidates([one.parsed.label.execution for one in few])}
+    assert names == {"ours", "ernest", "bell"}
+    contexts = [replace(many[0], properties={"bytes": float(size)}) for size in (1, 2, 3)]
+    assert {family.name for family in candidates(contexts)} == names | {"bellamy"}
+    assert {family.name for family in candidates(contexts * 1000)} == names
 
 
 def test_who_loses_the_race_publishes_nothing(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
