@@ -58,8 +58,10 @@ def _draw_on(figure: Any, forecast: Mapping[str, Any]) -> None:
     ):
         mark = {"marker": "o", "markersize": 11, "markerfacecolor": "none", "color": "black"}
         axis.plot([choice["workers"]], [choice[name]], linestyle="none", label="choice", **mark)
-        axis.set(ylabel=label, xscale="log", yscale="log")
+        axis.set(ylabel=label, xscale="log")
         axis.grid(visible=True, which="both", alpha=0.25)
+    runtime.set_yscale("log")
+    cost.set_ylim(bottom=0)
     ticks = _ticks(sorted({row["workers"] for row in forecast["forecasts"]}))
     cost.set_xticks(ticks, [str(tick) for tick in ticks])
     cost.minorticks_off()
@@ -78,6 +80,6 @@ def _by_memory(rows: Sequence[Row]) -> dict[int, list[Row]]:
 
 
 def _ticks(counts: list[int], most: int = 12) -> list[int]:
-    """Evenly many of the scale-outs, the two ends among them."""
+    """Evenly many of the scale-outs, the two ends among them, none so near to the last that their labels touch."""
     step = max(1, -(-len(counts) // most))
-    return sorted({*counts[::step], counts[-1]})
+    return [count for count in counts[::step] if count * 1.15 < counts[-1]] + counts[-1:]

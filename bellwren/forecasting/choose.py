@@ -112,8 +112,9 @@ def _reason(
             f"{what}, {figures}{beyond}"
         )
     rank = "cheapest" if objective == "cost" else "fastest"
-    kept = f" that keeps {' and '.join(limits)}" if limits else ""
-    return f"{what} is the {rank} of {count} candidates{kept}: {figures}{beyond}"
+    verb, keep = ("is", "keeps") if chosen.workers == 1 else ("are", "keep")
+    kept = f" that {keep} {' and '.join(limits)}" if limits else ""
+    return f"of {count} candidates, {what} {verb} the {rank}{kept}: {figures}{beyond}"
 
 
 def _seconds(seconds: float | None) -> str:
