@@ -32,6 +32,8 @@ QUIET_S = 0.02
 GATHERED_CALLS = 10_000
 GATHERED_BYTES = 64 << 20
 """Calls start too when so many, or so much of them, have gathered."""
+GATHERED_S = 1.0
+"""No call waits longer for others."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,8 @@ class Executor(futures.Executor):
     def _next_batch(self) -> list[_Waiting]:
         with self._changed:
             count = -1
-            while count != len(self._waiting) and not self._is_enough():
+            until = time.monotonic() + GATHERED_S
+            while count != len(self._waiting) and not self._is_enough() and time.monotonic() < until:
                 count = len(self._waiting)
                 self._changed.wait_for(lambda seen=count: len(self._waiting) != seen, QUIET_S)  # type: ignore[misc]
             batch, self._waiting = self._waiting[:GATHERED_CALLS], self._waiting[GATHERED_CALLS:]

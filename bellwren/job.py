@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bellwren import layout
-from bellwren.control.status import FINAL, RESUMABLE
+from bellwren.control.status import FINAL, RESUMABLE, now
 from bellwren.display import Failures, job_table
 from bellwren.errors import BellwrenError, Fault, JobCancelled, JobFailed, SpecError, TaskError, TaskFailure
 from bellwren.following import Following
@@ -212,11 +212,23 @@ class Job:
             raise BellwrenError(
                 f"job {self.id} is {before['status']}; only a job that is {' or '.join(RESUMABLE)} can be resumed"
             )
+        stored = self._store.find_json(layout.status(self.id))
+        if stored is None or stored["status"] not in RESUMABLE:
+            # Its execution was lost, and nobody has written down that it ended.
+            before = {
+                "started_at": None,
+                "kind": None,
+                "algorithm": None,
+                "failed": 0,
+                **before,
+                "finished_at": now(),
+            }
+            self._store.put(layout.status(self.id), as_json(before))
         execution = self._cloud.resume_execution(self.id)
         until = time.monotonic() + _RESUME_WAIT_S
         while True:
             found = self._store.find_json(layout.status(self.id)) or {}
-            if found and found["finished_at"] != before["finished_at"]:
+            if found and found["finished_at"] != before.get("finished_at"):
                 self._following = Following(self._cloud, self.id, self.name)
                 return self
             if time.monotonic() >= until:
@@ -308,7 +320,7 @@ class Job:
 
     def _task_error(self, status: dict[str, Any]) -> TaskError:
         told = status["failures"][0]
-        told = self._store.find_json(layout.error(self.id, told["index"])) or told
+        told = self._store.find_json(layout.error(self.id, told["stage"], told["index"])) or told
         failure = _failure(told)
         raised = TaskError(failure, failed=status["failed"])
         encoded = told.get("exception")

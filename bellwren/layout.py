@@ -95,9 +95,9 @@ def errors(job_id: str) -> str:
     return job(job_id) + "errors/"
 
 
-def error(job_id: str, index: int) -> str:
-    """One failed item, in full."""
-    return f"{errors(job_id)}{index:08d}.json"
+def error(job_id: str, stage: str, index: int) -> str:
+    """One failed item of a stage, in full."""
+    return f"{errors(job_id)}{stage}-{index:08d}.json"
 
 
 def work(job_id: str) -> str:

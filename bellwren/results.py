@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from bellwren import framing, layout
 from bellwren.engine.commit import done_tasks, output_bucket, output_key
 from bellwren.engine.stage import Stage
-from bellwren.errors import TaskFailure
+from bellwren.errors import BellwrenError, TaskFailure
 from bellwren.framing import Frame, Kind
 from bellwren.parts import read_part
 from bellwren.payload.failure import decode_failure
@@ -45,7 +45,14 @@ class Results:
         """Everything: a list in item order, or a dict of the keys of a reduce."""
         values = list(self._all())
         if self._pairs:
-            return dict(value for value in values if not isinstance(value, TaskFailure))
+            pairs = [value for value in values if not isinstance(value, TaskFailure)]
+            found = dict(pairs)
+            if len(found) != len(pairs):
+                raise BellwrenError(
+                    f"{len(pairs) - len(found)} key(s) of job {self._job_id} equal another key here, which the workers "
+                    "told apart; iter_results() gives all pairs"
+                )
+            return found
         return values[0] if self._single and values else values
 
     def parts_there(self) -> set[int]:

@@ -153,6 +153,9 @@ class Store:
 
     def put(self, key: str, data: bytes | BinaryIO, *, content_type: str | None = None) -> None:
         """Write the object, whatever was there. A browser opens one of a ``content_type`` that it knows."""
+        if not _expressible(key):
+            self._boto3().put_object(Bucket=self.bucket, Key=key, Body=data)
+            return
         attributes = {"Content-Type": content_type} if content_type else None
         # In one request where it is in memory anyway: a multipart upload whose writer is killed would be left behind.
         multipart = False if isinstance(data, bytes) else None

@@ -77,7 +77,7 @@ def finish(state: Document, deployment: Deployment) -> Document:
     ending = _look(call, jobs)
     kind = (ending.spec or {}).get("kind")
     if kind == "bsp":
-        ending.failures += supersteps.failures(job_id, jobs)
+        ending.failures += [{**one, "stage": "supersteps"} for one in supersteps.failures(job_id, jobs)]
         ending.failed += len(ending.failures)
     _judge(ending)
     _write_failures(ending, jobs)
@@ -154,11 +154,14 @@ def _judge(ending: Ending) -> None:
     """Count the failures, and see whether there are more than the job tolerates."""
     tolerate = (ending.spec or {}).get("tolerate", 0.0)
     for name, report in ending.stages.items():
-        ending.failures += _numbered(report)
+        own = [{**failure, "stage": name} for failure in _numbered(report)]
         ending.failed += report.failed
         ending.total += report.items
-        if report.failed > tolerated(report.items, tolerate) and not ending.error:
-            first = ending.failures[0]
+        fails_the_job = report.failed > tolerated(report.items, tolerate) and not ending.error
+        # The first of all is the one that the job's error is about.
+        ending.failures = own + ending.failures if fails_the_job else ending.failures + own
+        if fails_the_job:
+            first = own[0]
             ending.error = {
                 "type": "TaskError",
                 "message": (
@@ -200,7 +203,8 @@ def _numbered(report: StageReport) -> Iterator[Document]:
 
 def _write_failures(ending: Ending, jobs: Store) -> None:
     kept = {
-        layout.error(ending.job_id, failure["index"]): failure for failure in ending.failures[:FAILURES_KEPT]
+        layout.error(ending.job_id, failure["stage"], failure["index"]): failure
+        for failure in ending.failures[:FAILURES_KEPT]
     }
     for key, failure in kept.items():
         jobs.put_json(key, failure)
@@ -274,12 +278,16 @@ def _explain(
 
 
 def _clean(job_id: str, outcome: str, jobs: Store) -> None:
-    """Delete the working keys that a job needs no more.
+    """Delete the working keys that a job needs no more. If that fails, they expire by themselves.
 
     One that may be resumed keeps what it has done and the reports of it, but starts with a clean slate: no claims, no
     verdict on the whole job, no notes on items, which get new tries.
     """
-    keys = [entry.key for entry in jobs.list(layout.work(job_id))]
-    if outcome != "SUCCEEDED":
-        keys = [key for key in keys if _SPENT.search(key)] + supersteps.spent(job_id, jobs)
-    jobs.delete(keys)
+    try:
+        keys = [entry.key for entry in jobs.list(layout.work(job_id))]
+        if outcome != "SUCCEEDED":
+            keys = [key for key in keys if _SPENT.search(key)] + supersteps.spent(job_id, jobs)
+        jobs.delete(keys)
+    except Exception:
+        # The job has its final status, and must not be told to have failed because of this.
+        log.exception("working keys of job %s were left behind", job_id)

@@ -69,7 +69,7 @@ def _inline_items(items: list[Any], job_id: str, jobs: Store) -> dict[str, Any]:
     index = writer.close()
     key = layout.items(job_id)
     jobs.put(key, data.getvalue())
-    return _items(key, "json", index)
+    return _items(jobs, key, "json", index)
 
 
 def _pickled_items(document: JobSpec, jobs: Store) -> dict[str, Any]:
@@ -84,13 +84,18 @@ def _pickled_items(document: JobSpec, jobs: Store) -> dict[str, Any]:
     if index.count != document.items_payload.count:
         allowed = f"{index.count:,}, which is how many items were uploaded"
         raise SpecError([Fault("items_payload.count", f"{document.items_payload.count:,}", allowed)])
-    return _items(key, "pickle", index)
+    return _items(jobs, key, "pickle", index)
 
 
-def _items(key: str, codec: str, index: Index) -> dict[str, Any]:
+def _items(jobs: Store, key: str, codec: str, index: Index) -> dict[str, Any]:
+    found = jobs.head(key)
+    if found is None:
+        where = f"s3://{jobs.bucket}/{key}"
+        allowed = "items that the client has uploaded; submit the job again"
+        raise SpecError([Fault("items_payload.key", f"nothing at {where}", allowed)])
     return {
-        "items_key": key,
-        "codec": codec,
+        # Workers read these very bytes, or the job ends: whoever may write there could change them meanwhile.
+        "source": {"kind": "items", "codec": codec, "key": key, "etag": found.etag},
         "index": index.as_dict(),
         "items": index.count,
         "bytes": index.size_bytes,
@@ -121,8 +126,8 @@ def _check_output(document: JobSpec, deployment: Deployment) -> None:
     if document.output.uri is None:
         return
     bucket, prefix = parse_uri(document.output.uri)
-    if bucket not in (deployment.data_bucket, deployment.jobs_bucket):
-        allowed = f"a place in a bucket that jobs write to: s3://{deployment.data_bucket}/..."
+    if bucket != deployment.data_bucket:
+        allowed = f"a place in the bucket that jobs write to: s3://{deployment.data_bucket}/..."
         raise SpecError([Fault("output.uri", document.output.uri, allowed)])
     folder = prefix if prefix.endswith("/") or not prefix else prefix + "/"
     if taken := next(iter(Store(bucket).list(folder + layout.PART)), None):

@@ -16,9 +16,11 @@ from bellwren.control import stages, supersteps
 from bellwren.control.reports import read_stage
 from bellwren.control.sizing import default_choice, nearest_memory
 from bellwren.control.status import update
+from bellwren.control.tolerance import tolerated
 from bellwren.deployment import Deployment
 from bellwren.engine.commit import done_tasks, output_bucket
 from bellwren.engine.stage import Stage
+from bellwren.engine.trail import Note
 from bellwren.records.record import usage
 from bellwren.store import Store, as_json
 
@@ -164,12 +166,22 @@ def _advance(job_id: str, jobs: Store, document: Document) -> None:
     if document["barren"] < BARREN_ROUNDS:
         document.update(done=done, notes=notes, round=document["round"] + 1, rounds=document["rounds"] + 1)
         return
+    met = [
+        one["stopped"]
+        for one in read_stage(jobs, job_id, stage).workers
+        if one["stopped"].startswith("failed: ")
+    ]
+    why = (
+        f"The workers {met[-1]}"
+        if met
+        else "Either the workers' function failed each time (see its log), or one item takes longer than a worker may "
+        "run: split it, or raise the worker timeout of the deployment"
+    )
     document["error"] = {
         "type": "NoProgress",
         "message": (
             f"{BARREN_ROUNDS} rounds of stage {name!r} came no further: {stage.tasks - done} of {stage.tasks} tasks "
-            "are left. Either the workers' function failed each time (see its log), or one item takes longer than a "
-            "worker may run: split it, or raise the worker timeout of the deployment"
+            f"are left. {why}"
         ),
     }
     document["stage"] = None
@@ -183,7 +195,7 @@ def _next_stage(job_id: str, jobs: Store, document: Document, name: str) -> None
         return
     spec = jobs.get_json(layout.spec(job_id))
     report = read_stage(jobs, job_id, Stage.from_dict(document["stages"][name]))
-    if report.failed > spec["tolerate"] * report.items:
+    if report.failed > tolerated(report.items, spec["tolerate"]):
         # The job has failed already; what follows would be work for nothing.
         document["stage"] = None
         return
@@ -206,10 +218,11 @@ def _notes(job_id: str, jobs: Store, stage: str) -> str:
 
     Each such change is bounded (results grow, and no item is tried for ever), so a stage that changes comes to its end.
     """
-    marks = [
-        (entry.key, entry.etag)
-        for prefix in (layout.partials(job_id, stage), layout.trails(job_id, stage))
-        for entry in jobs.list(prefix)
+    marks: list[Any] = [(entry.key, entry.etag) for entry in jobs.list(layout.partials(job_id, stage))]
+    # Only what was found out: a note that says no more than that somebody was there is no progress.
+    marks += [
+        (entry.key, *Note.from_json(jobs.get(entry.key)).findings())
+        for entry in jobs.list(layout.trails(job_id, stage))
     ]
     if stage == "supersteps":
         marks += [(key, "") for key in supersteps.marks(job_id, jobs)]

@@ -15,6 +15,7 @@ from typing import Any
 from bellwren import layout
 from bellwren.control import status
 from bellwren.control.reports import StageReport, read_stage
+from bellwren.control.tolerance import tolerated
 from bellwren.engine.commit import output_bucket, output_key
 from bellwren.engine.progressed import Progressed
 from bellwren.engine.stage import Stage
@@ -63,7 +64,9 @@ def _rewind(jobs: Store, job_id: str, plan: Document) -> None:
     for place, name in enumerate(names):
         stage = Stage.from_dict(plan["stages"][name])
         report = read_stage(jobs, job_id, stage)
-        whole = len(report.committed) == stage.tasks and report.failed <= spec["tolerate"] * report.items
+        whole = len(report.committed) == stage.tasks and report.failed <= tolerated(
+            report.items, spec["tolerate"]
+        )
         if whole and place < len(names) - 1:
             continue
         round_ = 1 + max(plan["round"] if name == plan["last_stage"] else 0, _rounds_of(report))

@@ -105,7 +105,7 @@ def sort_stage(
     sizes = sort_sizes(profile["bytes"], slots, memory_mb, _share(profile))
     if "index" in profile:
         rows = item_tasks(Index.from_dict(profile["index"]), workers)
-        source: Document = {"kind": "items", "codec": profile["codec"], "key": profile["items_key"]}
+        source: Document = profile["source"]
         table, tasks, raw = {"items": rows}, len(rows), None
     else:
         source, table, tasks, raw = _cut(profile, sizes, slots)

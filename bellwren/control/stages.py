@@ -120,7 +120,7 @@ def _cut(profile: Document, workers: int, memory_mb: int) -> tuple[Document, Doc
     """Description of the input, the table of tasks, and their number."""
     if "index" in profile:
         tasks = item_tasks(Index.from_dict(profile["index"]), workers)
-        source = {"kind": "items", "codec": profile["codec"], "key": profile["items_key"]}
+        source = profile["source"]
         return source, {"items": tasks}, len(tasks)
     if "results" in profile:
         # A task is a part of the earlier job's result.

@@ -46,7 +46,7 @@ def cut(
         groups = min(partitions, slots)
         edges = [group * partitions // groups for group in range(groups + 1)] if groups else []
         rows = [[a, b - a, *index.span(a, b)] for a, b in pairwise(edges)]
-        source = {"kind": "items", "codec": profile["codec"], "key": profile["items_key"]}
+        source = profile["source"]
         table: Document = {"items": rows}
     else:
         from bellwren.control.records import cut_records  # noqa: PLC0415  only data in S3 needs it

@@ -28,7 +28,7 @@ def train_stage(
         index = Index.from_dict(profile["index"])
         rows = [[a, b - a, *index.span(a, b)] for a, b in pairwise(range(index.count + 1))]
         table: Document = {"items": rows}
-        source = {"kind": "items", "codec": profile["codec"], "key": profile["items_key"]}
+        source = profile["source"]
         tasks = index.count
     else:
         from bellwren.control.records import cut_records  # noqa: PLC0415  only data in S3 needs it

@@ -21,6 +21,7 @@ from bellwren.engine.progressed import Progressed
 from bellwren.engine.stage import Stage
 from bellwren.engine.trail import Trail
 from bellwren.engine.wire import Kind
+from bellwren.errors import InputError
 
 OUT_OF_MEMORY_EXIT = 77
 """Exit code by which a runner says that an allocation failed under its memory limit."""
@@ -96,7 +97,7 @@ class Attempt:
             Outrun: if somebody else was first.
         """
         while True:
-            runner = self._crew.runners.get(slot) or await self._fresh(slot)
+            runner = await self._at_hand(slot) or await self._fresh(slot)
             began = time.monotonic()
             try:
                 return await self._dispatch(runner, work, done, stop)
@@ -109,6 +110,14 @@ class Attempt:
                 runner.drain_log()
                 done.log.write(runner.log.take())
                 done.compute_s += time.monotonic() - began
+
+    async def _at_hand(self, slot: int) -> Runner | None:
+        """The runner that has done the slot's last task, unless it was ended when that was done."""
+        runner = self._crew.runners.get(slot)
+        if runner is not None and runner.killed_for == "outrun":
+            await self._crew.ended(runner)
+            return None
+        return runner
 
     async def _fresh(self, slot: int) -> Runner:
         try:
@@ -133,14 +142,9 @@ class Attempt:
             await wire.write(runner.writer, Kind.TASK, head, *body)
             while True:
                 kind, answer, data = await wire.read(runner.reader)
-                if kind is Kind.NEED and work.ask:
-                    parts = await work.ask(answer)
-                    await wire.write(runner.writer, Kind.BLOCK, {"sizes": list(map(len, parts))}, *parts)
-                elif kind is Kind.ASK and work.serve:
-                    reply, found = await work.serve(answer, data)
-                    await wire.write(runner.writer, Kind.BLOCK, reply, found)
-                elif kind is Kind.NEED and pull:
-                    await wire.write(runner.writer, Kind.BLOCK, {}, await pull(answer["segment"]))
+                if kind in (Kind.NEED, Kind.ASK):
+                    reply, parts = await _served(work, pull, kind, answer, data)
+                    await wire.write(runner.writer, Kind.BLOCK, reply, *parts)
                 elif kind is Kind.STEP:
                     ask_at = await self._trail.step(answer["position"])
                     await wire.write(runner.writer, Kind.GO, {"ask_at": ask_at})
@@ -214,3 +218,25 @@ class Attempt:
                 runner.kill("timeout")
                 return
             await asyncio.sleep(max(min(left, 1.0), _WATCH_S) if left > _WATCH_S else _WATCH_S)
+
+
+async def _served(
+    work: Work, pull: Pull | None, kind: Kind, wanted: dict[str, Any], data: memoryview
+) -> tuple[dict[str, Any], Sequence[bytes]]:
+    """What a runner asks its supervisor to fetch or to do.
+
+    Raises:
+        Refused: if the input has changed meanwhile.
+    """
+    try:
+        if kind is Kind.ASK and work.serve:
+            reply, found = await work.serve(wanted, data)
+            return reply, [found]
+        if work.ask:
+            parts = await work.ask(wanted)
+            return {"sizes": list(map(len, parts))}, parts
+        if pull:
+            return {}, [await pull(wanted["segment"])]
+    except InputError as error:
+        raise Refused.input(error) from error
+    raise wire.Closed  # nothing of ours asks for what the task does not have: user code wrote to the line

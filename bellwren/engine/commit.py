@@ -65,6 +65,8 @@ class Committer:
 
     async def submit(self, work: Work, done: Progressed) -> None:
         """Start committing, and return as soon as few enough commits are under way."""
+        for ended in self._under_way - self._pending():
+            ended.result()  # a store that refuses one output refuses the next: nothing more is computed for it
         self.committing.add(work.task)
         await self._limit.acquire()
         while (under_way := self._pending()) and self._bytes + done.size > _IN_FLIGHT_BYTES:
@@ -77,9 +79,11 @@ class Committer:
     def _pending(self) -> set[asyncio.Task[None]]:
         return {task for task in self._under_way if not task.done()}
 
-    def _landed(self, size: int, _: asyncio.Task[None]) -> None:
+    def _landed(self, size: int, task: asyncio.Task[None]) -> None:
         self._bytes -= size
         self._limit.release()
+        if not task.cancelled() and task.exception() is None:
+            self._under_way.discard(task)
 
     async def finish(self) -> None:
         """Wait for the commits under way, and raise what one of them met."""

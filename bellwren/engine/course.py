@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from bellwren.engine.attempt import Attempt, OutOfTime, Outrun, Work
@@ -60,8 +61,13 @@ class Course:
                 await self._keep(work, done, "partial")
             except Outrun:
                 self._report.ended(work, done, "lost", 0.0)
-            finally:
-                await trail.close()
+            except asyncio.CancelledError:
+                await trail.close()  # it is something else that ends this worker
+                raise
+            except BaseException:
+                await trail.leave()
+                raise
+            await trail.close()
 
     async def _run(
         self,

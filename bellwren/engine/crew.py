@@ -15,6 +15,7 @@ from bellwren.engine import wire
 from bellwren.engine.log import Log
 from bellwren.engine.nursery import Progress, describe_exit
 from bellwren.engine.wire import Kind
+from bellwren.errors import InputError
 
 _STREAM_LIMIT = 1 << 20
 _LAST_WORDS_S = 0.1
@@ -24,11 +25,16 @@ _SILENCE_S = 0.5
 
 
 class Refused(Exception):
-    """The runner could not load the job's code. Every task would fail alike, so the job ends."""
+    """The job's code or input can't be had. Every task would fail alike, so the job ends."""
 
     def __init__(self, failure: dict[str, Any]) -> None:
         self.failure = failure
         super().__init__(f"{failure.get('type')}: {failure.get('message')}")
+
+    @staticmethod
+    def input(error: InputError) -> Refused:
+        """The job's input is not what it was when the job was planned."""
+        return Refused({"type": "InputError", "message": str(error)})
 
 
 class LoadingLost(Refused):

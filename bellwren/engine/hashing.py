@@ -26,6 +26,7 @@ _MASK = (1 << 64) - 1
 _NAN = 0x6E616E
 _NONE = 0x4E6F6E65
 _EMPTY_SET = 0x736574
+_NEVER_NAN = frozenset({str, int, bool, bytes, type(None)})
 _U64 = struct.Struct("<Q")
 
 
@@ -56,12 +57,19 @@ def partition_of_hash(hashed: int, partitions: int) -> int:
 def canonical(key: Any) -> Any:
     """The key under which a NaN groups with every other NaN, as missing values do in SQL's GROUP BY.
 
-    A NaN differs from itself, so without this each one would be a group of its own. Only keys that hold a NaN change.
+    A NaN differs from itself, so without this each one would be a group of its own: of whatever type it is (``float``,
+    ``Decimal``, ``complex``, NumPy's), and within tuples and frozensets. Only keys that hold a NaN change.
     """
-    if isinstance(key, float) and key != key:  # noqa: PLR0124  that is how a NaN is known
+    if type(key) in _NEVER_NAN:
+        return key
+    if isinstance(key, tuple):
+        members = [canonical(member) for member in key]
+        same = all(one is other for one, other in zip(members, key, strict=True))
+        return key if same else tuple.__new__(type(key), members)
+    if isinstance(key, frozenset):
+        return frozenset(map(canonical, key)) if any(canonical(member) is not member for member in key) else key
+    if isinstance(key, numbers.Number | Decimal) and key != key:  # noqa: PLR0124  that is how a NaN is known
         return math.nan
-    if type(key) is tuple and any(type(member) in (float, tuple) for member in key):
-        return tuple(canonical(member) for member in key)
     return key
 
 
@@ -75,18 +83,19 @@ def _of_number(key: Any) -> int:
 def _of_other(key: Any) -> int:  # noqa: PLR0911, PLR0912  one branch for each kind of key is the clearest form
     if key is None:
         return _NONE
-    if isinstance(key, enum.Enum):
-        return _digest(b"e", f"{type(key).__qualname__}.{key.name}".encode())
+    # Before Enum: a member of a StrEnum equals its text.
     if isinstance(key, str):
         return _digest(b"s", key.encode("utf-8", "surrogatepass"))
     if isinstance(key, bytes):
         return _digest(b"b", key)
+    if isinstance(key, enum.Enum) and not isinstance(key, tuple | frozenset):
+        return _digest(b"e", f"{type(key).__qualname__}.{key.name}".encode())
     if isinstance(key, tuple):
         return _digest(b"t", b"".join(_U64.pack(stable_hash(member)) for member in key))
     if isinstance(key, frozenset):
         return _digest(b"f", _U64.pack(sum(map(stable_hash, key), _EMPTY_SET) & _MASK))
     if isinstance(key, datetime.datetime):
-        if key.tzinfo is not None:
+        if key.utcoffset() is not None:
             key = key.astimezone(datetime.UTC).replace(tzinfo=None, fold=0)
             return _digest(b"z", key.isoformat().encode())
         return _digest(b"d", key.replace(fold=0).isoformat().encode())
@@ -94,7 +103,19 @@ def _of_other(key: Any) -> int:  # noqa: PLR0911, PLR0912  one branch for each k
         return _digest(b"D", key.isoformat().encode())
     if isinstance(key, datetime.timedelta):
         return _digest(b"l", repr((key.days, key.seconds, key.microseconds)).encode())
-    if isinstance(key, datetime.time | uuid.UUID | PurePath | range):
+    if isinstance(key, range):
+        # Ranges of equal elements are equal, whatever their stop.
+        return stable_hash(
+            (len(key), key[0] if key else None, key.step if len(key) > 1 else None, range.__name__)
+        )
+    if isinstance(key, datetime.time) and (offset := key.utcoffset()) is not None:
+        since = datetime.timedelta(
+            hours=key.hour, minutes=key.minute, seconds=key.second, microseconds=key.microsecond
+        )
+        return _digest(b"w", repr((since - offset) // datetime.timedelta(microseconds=1)).encode())
+    if isinstance(key, datetime.time):
+        return _digest(b"r", f"time:{key.replace(tzinfo=None, fold=0)}".encode())
+    if isinstance(key, uuid.UUID | PurePath):
         return _digest(b"r", f"{type(key).__name__}:{key}".encode("utf-8", "surrogatepass"))
     if is_dataclass(key) and not isinstance(key, type) and key.__hash__ is not None:
         values = tuple(getattr(key, field.name) for field in fields(key) if field.compare)

@@ -264,7 +264,9 @@ def describe_exit(status: int) -> str:
     """A wait status in words."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        return f"was killed by signal {number} ({signal.Signals(number).name})"
+        known = signal.Signals.__members__.values()
+        name = next((f" ({one.name})" for one in known if one == number), "")  # real-time signals have none
+        return f"was killed by signal {number}{name}"
     return f"exited with code {os.WEXITSTATUS(status)}"
 
 

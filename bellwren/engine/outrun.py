@@ -38,6 +38,7 @@ async def watch(sharing: Sharing, committer: Committer, crew: Crew) -> None:
                 since, asked = now, 0.0
             if due(now - since, asked):
                 asked = now - since
-                if await committer.exists(work.task) and sharing.running.get(slot) is work:
+                at_it = sharing.running.get(slot) is work and crew.progress.get(slot)[0] >= 0
+                if at_it and await committer.exists(work.task) and sharing.running.get(slot) is work:
                     crew.kill(slot, "outrun")
             began[slot] = (work, since, asked)

@@ -29,7 +29,8 @@ class Report:
     cold: bool = False
     started_at: float = field(default_factory=time.time)
     stopped: str = ""
-    """``deadline`` or ``cancelled`` if the worker stopped before the work was used up."""
+    """Why the worker stopped before the work was used up: ``deadline``, ``budget``, ``cancelled``, ``gathering``, or
+    ``failed: `` and what it met."""
     tasks: list[dict[str, Any]] = field(default_factory=list)
     longest_task_s: float = 0.0
     durations_s: list[float] = field(default_factory=list)

@@ -123,8 +123,9 @@ class Sharing:
     async def _offer_queue(self) -> None:
         while not self.queue.empty():
             work = self.queue.get_nowait()
-            if work is None or work.how == "share":
-                # What was taken over from another is on its way to a free slot, and nobody else could claim it.
+            if work is None or work.how == "share" or work.look_up:
+                # What was taken over from another is on its way to a free slot, and nobody else could claim it. What
+                # has cost a worker needs the care that it gets here.
                 self.queue.put_nowait(work)
                 return
             self._offered.add((work.task, work.start))

@@ -97,7 +97,7 @@ class ItemSource:
         self._io = io
         self._codec = stage.input["codec"]
         self._tasks = table["items"]
-        self._bucket, self._key = io.jobs.bucket, stage.input["key"]
+        self._bucket, self._key, self._etag = io.jobs.bucket, stage.input["key"], stage.input["etag"]
         size = self._tasks[-1][3]
         self._whole = asyncio.ensure_future(self._read(0, size)) if size <= _WHOLE_ITEMS_BYTES else None
 
@@ -109,7 +109,7 @@ class ItemSource:
         return Work(task, head, [data], bytes_in=end - start)
 
     async def _read(self, start: int, end: int) -> bytes:
-        return await self._io.get_range(self._bucket, self._key, start, end)
+        return await self._io.get_range(self._bucket, self._key, start, end, etag=self._etag)
 
 
 class ShuffleSource:

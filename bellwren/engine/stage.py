@@ -35,7 +35,7 @@ class Stage:
     """For each role (map, reduce, combine) where its code is: ``{"builtin"}`` | ``{"code": uri, "sha256", "entry"}`` |
     ``{"payload": key, "sha256", "python", "cloudpickle"}``."""
     input: dict[str, Any]
-    """``{"kind": "items", "codec", "key"}`` | ``{"kind": "records", ...}`` | ``{"kind": "shuffle", "stage",
+    """``{"kind": "items", "codec", "key", "etag"}`` | ``{"kind": "records", ...}`` | ``{"kind": "shuffle", "stage",
     "tasks"}`` | ``{"kind": "runs", "stage", "tasks"}``."""
     partitions: int = 0
     """Partitions that a shuffle stage writes."""

@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from bellwren import layout
 from bellwren.control.status import FINAL
@@ -31,6 +32,9 @@ from bellwren.engine.sharing import Sharing
 from bellwren.engine.stage import Stage
 from bellwren.errors import InputError
 
+Failed = TypeVar("Failed", bound=BaseException)
+
+_LONGEST_ERROR = 500
 _CANCEL_POLL_S = 2.0
 _SHUTDOWN_S = 5.0
 """What a worker needs at its end to write down what it has."""
@@ -111,6 +115,10 @@ class Supervisor:
             await self._work()
         except* Refused as refused:
             await self._io.put_json(layout.fatal(self._a.job_id), _first(refused).failure)
+        except* Exception as failed:
+            error = _first(failed)
+            self._report.stopped = f"failed: {type(error).__name__}: {error}"[:_LONGEST_ERROR]
+            raise
         finally:
             watch.cancel()
             key = layout.worker_report(
@@ -249,7 +257,7 @@ class Supervisor:
         try:
             work = await self._source.load(task)
         except InputError as error:
-            raise Refused({"type": "InputError", "message": str(error)}) from error
+            raise Refused.input(error) from error
         work.fetch_s = time.monotonic() - began
         work.start, work.stops = found.start, list(found.stops)
         work.look_up = how in ("retake", "backup") or task in self._noted
@@ -265,6 +273,7 @@ class Supervisor:
             if work is None:
                 return
             if self._stop.is_set():
+                self._sharing.changed.set()
                 continue
             self._report.started(work)
             self._sharing.running[slot] = work
@@ -310,6 +319,6 @@ class Supervisor:
         self._crew.kill_all("deadline")
 
 
-def _first(group: BaseExceptionGroup[Refused]) -> Refused:
+def _first(group: BaseExceptionGroup[Failed]) -> Failed:
     found = group.exceptions[0]
     return _first(found) if isinstance(found, BaseExceptionGroup) else found

@@ -62,6 +62,10 @@ class Note:
             document["suspect"] = tuple(document["suspect"])
         return Note(**document)
 
+    def findings(self) -> tuple[Any, ...]:
+        """What was learned about the task; without the marks of whoever is at it."""
+        return self.suspect, sorted(self.losses.items()), sorted(self.cuts.items())
+
     def judge(self) -> None:
         """Draw the conclusion from the death of whoever wrote this."""
         if self.start < 0:
@@ -158,14 +162,18 @@ class Trail:
 
     async def close(self, *, write: bool = False) -> None:
         """Note that nothing is being tried any more: the end came in good order."""
+        await self.leave()
+        if write or self._note.start >= 0:
+            self._note.start = self._note.stop = -1
+            await self._write()
+
+    async def leave(self) -> None:
+        """Write nothing more. What is being tried stays noted: this worker comes to a bad end over it."""
         if self._beating:
             self._beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._beating
             self._beating = None
-        if write or self._note.start >= 0:
-            self._note.start = self._note.stop = -1
-            await self._write()
 
     async def _beat(self) -> None:
         while True:

@@ -16,6 +16,8 @@ from typing import Any
 _FRAME = struct.Struct(">BQ")
 _LENGTH = struct.Struct(">I")
 _STRIDE_BYTES = 1 << 20
+_MOST_BYTES = 10 << 30
+"""No environment of Lambda has more memory than that."""
 
 
 class Kind(IntEnum):
@@ -83,12 +85,14 @@ async def read(reader: asyncio.StreamReader) -> tuple[Kind, dict[str, Any], memo
     try:
         kind, length = _FRAME.unpack(await reader.readexactly(_FRAME.size))
         return _opened(Kind(kind), await _large(reader, length))
-    except (asyncio.IncompleteReadError, ConnectionError, ValueError) as error:
+    except (asyncio.IncompleteReadError, ConnectionError, ValueError, struct.error) as error:
         raise Closed from error
 
 
 async def _large(reader: asyncio.StreamReader, length: int) -> bytes | bytearray:
     """Exactly so many bytes. Many are taken in strides: the reader's own buffer then stays small, and in cache."""
+    if length > _MOST_BYTES:
+        raise Closed  # no runner of ours writes such a frame: user code wrote to the line
     if length <= _STRIDE_BYTES:
         return await reader.readexactly(length)
     data = bytearray(length)

@@ -262,7 +262,9 @@ class Group:
             await self._history.end(done, self._next, sent, answer["aggregated"], [])
         await self._put_part([bytes(body)], answer["count"], answer["failures"])
 
-    async def _put_part(self, encoded: list[bytes], count: int, failures: list[dict[str, Any]]) -> None:
+    async def _put_part(
+        self, encoded: list[bytes | memoryview], count: int, failures: list[dict[str, Any]]
+    ) -> None:
         assert self._stage.output is not None
         data = whole_part(self._stage.output.format, encoded, count)
         first = await self._io.create(*self._part, data, {ITEMS: str(count)})

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -51,6 +51,19 @@ class Colour(enum.Enum):
     RED = 1
 
 
+class Paint(enum.StrEnum):
+    RED = "red"
+
+
+class Size(enum.IntEnum):
+    TWO = 2
+
+
+class Pair(NamedTuple):
+    name: str
+    value: Any
+
+
 @given(keys, keys)
 def test_equal_keys_have_equal_hashes(one: Hashable, other: Hashable) -> None:
     if one == other:
@@ -71,10 +84,35 @@ def test_equal_keys_have_equal_hashes(one: Hashable, other: Hashable) -> None:
             datetime.datetime(2024, 1, 1, 13, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
         ],
         [float("nan"), np.float64("nan"), -float("nan")],
+        ["red", Paint.RED],
+        [2, Size.TWO],
+        [range(0, 3, 2), range(0, 4, 2)],
+        [range(0), range(5, 5)],
+        [range(7, 8), range(7, 9, 3)],
+        [
+            datetime.time(12, tzinfo=datetime.UTC),
+            datetime.time(13, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
+        ],
     ],
-    ids=["one", "zero", "frozenset", "tuple", "text", "dataclass", "instant", "nan"],
+    ids=[
+        "one",
+        "zero",
+        "frozenset",
+        "tuple",
+        "text",
+        "dataclass",
+        "instant",
+        "nan",
+        "text enum",
+        "int enum",
+        "ranges",
+        "empty ranges",
+        "single ranges",
+        "time of day",
+    ],
 )
 def test_keys_that_python_holds_equal_are_one_key(equal: list[Any]) -> None:
+    assert all(key == equal[0] for key in equal) or equal[0] != equal[0]
     assert len({stable_hash(key) for key in equal}) == 1
 
 
@@ -131,3 +169,15 @@ def test_every_nan_becomes_the_one_nan_also_inside_tuples() -> None:
     assert first is second
     assert canonical((1, float("nan"))) == canonical((1, float("nan")))
     assert canonical((1, 2.0)) == (1, 2.0)
+
+
+@pytest.mark.parametrize(
+    "nan",
+    [np.float32("nan"), Decimal("nan"), complex(0, float("nan"))],
+    ids=["float32", "Decimal", "complex"],
+)
+def test_a_nan_of_any_type_is_the_one_nan_also_in_named_tuples_and_sets(nan: Any) -> None:
+    assert canonical(nan) is canonical(float("nan"))
+    assert canonical(Pair("a", nan)) == canonical(Pair("a", float("nan")))
+    assert type(canonical(Pair("a", nan))) is Pair
+    assert canonical(frozenset([1, nan])) == canonical(frozenset([1, float("nan")]))
