@@ -67,7 +67,9 @@ def canonical(key: Any) -> Any:
         same = all(one is other for one, other in zip(members, key, strict=True))
         return key if same else tuple.__new__(type(key), members)
     if isinstance(key, frozenset):
-        return frozenset(map(canonical, key)) if any(canonical(member) is not member for member in key) else key
+        return (
+            frozenset(map(canonical, key)) if any(canonical(member) is not member for member in key) else key
+        )
     if isinstance(key, numbers.Number | Decimal) and key != key:  # noqa: PLR0124  that is how a NaN is known
         return math.nan
     return key
