@@ -60,7 +60,8 @@ class Learning(Construct):
             module="train",
             size=sizes.TRAIN,
             runtime=code.train(),
-            environment=variables,
+            # The matrices are small: a second thread waits more than it computes, and results repeat with one.
+            environment={**variables, "OMP_NUM_THREADS": "1"},
             statements=[*permissions.train(stage), access.settle_messages(queue.queue_arn)],
             failures=failed,
             event_retries=0,  # the queue hands its messages out again

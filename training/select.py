@@ -28,7 +28,7 @@ CONTEXTS = 5
 """Contexts left out in turn."""
 SPLITS = 2
 BELLAMY_CONTEXTS = 3
-BELLAMY_RUNS = 1000
+BELLAMY_RUNS = 500
 BELLAMY_EPOCHS = 300
 TOLERANCE = 1.02
 """A challenger may be 2 % (relative) worse than the champion's error on the same tests: less is chance."""

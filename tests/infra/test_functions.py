@@ -78,6 +78,7 @@ def test_every_function_is_told_where_everything_is(functions):
         if name in LEARNING:
             assert variables.pop("BELLWREN_TRAIN_FUNCTION") == "bellwren-test-train"
             assert variables.pop("BELLWREN_RECORDS_QUEUE").startswith("<LearningNewRecords")
+            assert variables.pop("OMP_NUM_THREADS", None) == ("1" if name == "train" else None)
         assert variables == {
             "BELLWREN_STAGE": "test",
             "BELLWREN_JOBS_BUCKET": "bellwren-test-jobs-123456789012-eu-west-1",
