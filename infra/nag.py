@@ -66,7 +66,6 @@ def _wildcards(stage: Stage) -> dict[str, str]:
     run_time = "The names of these objects exist only at run time"
     named = {
         **{_key(stage, "jobs", f"{prefix}*"): run_time for prefix in _KEYS_OF_JOBS},
-        _key(stage, "jobs", layout.index(f"{layout.CODE}*")): "The index of uploaded items, and no code",
         _key(stage, "jobs", layout.status("*")): "The status of each job, and no other object",
         _key(stage, "jobs", layout.forecast("*")): "The forecast of each job, and no other object",
         _key(stage, "jobs", f"{layout.results('*')}*"): "The results of each job, and none of its documents",

@@ -26,10 +26,10 @@ def _inputs(stage: Stage) -> Statements:
 
 
 def prepare(stage: Stage) -> Statements:
-    """Reads documents, claims jobs, measures and samples inputs, lays down the items."""
+    """Reads documents, sees that the code is there, claims jobs, measures inputs, lays down the items."""
     jobs = stage.names.bucket("jobs")
     return [
-        access.read(jobs, _SPECS, _JOBS, _WORK, layout.index(_CODE)),
+        access.read(jobs, _SPECS, _JOBS, _WORK, _CODE),
         access.write(jobs, _JOBS, _WORK, _SUBMITTED),
         access.look_up(jobs),
         *_inputs(stage),
