@@ -11,7 +11,7 @@ import bellwren
 from bellwren import Cloud
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
-MODULES = ("cloud", "job", "executor", "cli.values")
+MODULES = ("cloud", "forecast", "job", "executor", "cli.values")
 
 
 @pytest.mark.parametrize("name", MODULES)
