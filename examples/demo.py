@@ -82,7 +82,12 @@ def learn(cloud: Cloud, job: Job) -> None:
         f"  records landed in s3://{cloud.deployment.records_bucket}/records/wordcount/, and their events in a queue"
     )
     print("  the tick, which the scheduler makes every hour and `bellwren retrain` now, trained on them:")
-    print(f"    {outcome.get('outcome')}: {outcome.get('reason')}")
+    if outcome:
+        print(f"    {outcome['outcome']}: {outcome['reason']}")
+    else:
+        print(
+            "    another training of it is under way still; see later with `bellwren models show wordcount`"
+        )
     if outcome.get("mre") is not None:
         print(
             f"    family {outcome['family']}, off by {outcome['mre']:.1f} % in cross-validation over whole contexts, "
