@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -58,13 +59,16 @@ def _source(forecast: dict[str, Any]) -> str:
 
 
 def learn(cloud: Cloud, first: Job, uri: str) -> tuple[Job, dict[str, Any], Job]:
-    """Run the first job again, its workers warm by now; then some sizes and scale-outs; train; and run it once more.
+    """Start as many workers as will be needed, so that all are warm; run the first job again; then some sizes and
+    scale-outs; train; and run it once more.
 
     Returns:
         The job before, what came of the training, and the job after.
     """
     record: dict[str, Any] = first.record or {}
     workers, memory_mb = record["workers"], record["memory_mb"]
+    most = max(others for _, others in RUNS)
+    cloud.map(time.sleep, [0.5] * most, workers=most, memory_mb=memory_mb, progress=False).wait()
     before = run(cloud, uri, workers, memory_mb)
     for part, others in RUNS:
         run(cloud, uri + part, others, memory_mb)

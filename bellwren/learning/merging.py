@@ -37,7 +37,7 @@ class Merged:
     outcomes: list[Outcome] = field(default_factory=list)
     """How forecasts turned out, in order of time."""
     set_aside: int = 0
-    """Sound records that are no labels: failed, cancelled, disturbed."""
+    """Sound records that are no labels: failed, cancelled, disturbed, or cold where the same was run warm too."""
     repeated: int = 0
     """Records of a run that is there already."""
     bad: list[tuple[Entry, bytes, str]] = field(default_factory=list)
@@ -76,10 +76,23 @@ def sort_records(algorithm: str, pairs: Iterable[tuple[Entry, bytes]]) -> Merged
         seen.add(parsed.job_id)
         merged.labels.append(Labelled(parsed, short(entry)))
         merged.outcomes += filter(None, [outcome(parsed.document)])
-    merged.labels.sort(key=lambda one: (one.parsed.started_at, one.name))
+    warm = _warm_where_there_are(merged.labels)
+    merged.set_aside += len(merged.labels) - len(warm)
+    merged.labels = sorted(warm, key=lambda one: (one.parsed.started_at, one.name))
     merged.outcomes.sort(key=lambda one: one.started_at)
     merged.fingerprint = fingerprint(kept)
     return merged
+
+
+def _warm_where_there_are(labels: list[Labelled]) -> list[Labelled]:
+    """Without the cold runs of whatever was run warm as well: starting workers is no part of the work itself."""
+
+    def cell(one: Labelled) -> tuple[object, ...]:
+        execution = one.parsed.label.execution
+        return execution.context, execution.cell
+
+    warm = {cell(one) for one in labels if not one.parsed.label.cold}
+    return [one for one in labels if not one.parsed.label.cold or cell(one) not in warm]
 
 
 def _parsed(algorithm: str, entry: Entry, content: bytes) -> Parsed:

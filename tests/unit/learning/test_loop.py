@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bellwren import layout
 from bellwren.learning.collect import AT_ONCE, LEASE_S, Collected, Tick
+from bellwren.learning.merging import merge
 from bellwren.learning.quarantine import quarantined
 from bellwren.learning.registry import PublishedMeanwhile
 from bellwren.learning.state import LearningState
@@ -277,3 +278,14 @@ def test_drift_is_seen_and_sent_as_metrics(loop: Loop) -> None:
     state = loop.state()["calibration"]
     assert (state["runs"], state["coverage95"], state["drifted"]) == (6, 0.0, True)
     assert loop.metrics == [({"Coverage95": 0.0, "ForecastError": 0.75, "Drifted": 1.0}, "grep")]
+
+
+def test_a_cold_run_is_learned_from_only_where_the_same_was_not_run_warm() -> None:
+    records = Bucket()
+    put(records, 1, workers=2, cold_starts=2)
+    put(records, 2, workers=2, cold_starts=0)
+    put(records, 3, workers=4, cold_starts=2)
+    merged = merge(records, "grep")  # type: ignore[arg-type]
+    assert [one.parsed.document["workers"] for one in merged.labels] == [2, 4]
+    assert [one.parsed.label.cold for one in merged.labels] == [False, True]
+    assert merged.set_aside == 1
