@@ -10,6 +10,8 @@ from bellwren.engine import runner, supervisor
 from bellwren.engine.nursery import Nursery
 from functions.log import logged
 
+_environment = {"cold": True}
+"""An environment of Lambda serves one invocation after the other; the first had to wait for it to start."""
 _JOBS_BUCKET = os.environ.get("BELLWREN_JOBS_BUCKET", "")
 
 
@@ -25,7 +27,9 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         deadline=time.monotonic() + context.get_remaining_time_in_millis() / 1000,
         memory_mb=int(context.memory_limit_in_mb),
         jobs_bucket=_JOBS_BUCKET,
+        cold=_environment["cold"],
     )
+    _environment["cold"] = False
     return Nursery(
         lambda control, progress, _: supervisor.live(assignment, control, progress), runner.live
     ).invoke()

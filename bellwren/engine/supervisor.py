@@ -57,6 +57,8 @@ class Assignment:
     """Monotonic seconds at which Lambda ends the invocation."""
     memory_mb: int
     jobs_bucket: str
+    cold: bool
+    """Whether this is the first invocation of its environment, which had to start for it."""
 
 
 def live(assignment: Assignment, control: socket.socket, progress: Progress) -> None:
@@ -102,7 +104,8 @@ class Supervisor:
         self._began = time.monotonic()
         self._stop = asyncio.Event()
         self._free = 0
-        self._report = Report(assignment.stage, assignment.round, assignment.worker, assignment.invocation)
+        a = assignment
+        self._report = Report(a.stage, a.round, a.worker, a.invocation, cold=a.cold)
 
     async def run(self) -> None:
         """Work until nothing is left to claim, then report."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bellwren import layout
 from tests.engine.harness import Engine
+from tests.engine.proxy import Proxy
+from tests.engine.server import Server
 
 
 def test_a_map_gives_results_in_item_order(engine: Engine) -> None:
@@ -23,3 +25,14 @@ def test_every_job_that_ends_has_a_page_that_explains_it(engine: Engine) -> None
     assert "ZeroDivisionError" in made
     assert made.count('class="bar failed"') == 1
     assert "map · worker 1" in made
+
+
+def test_the_first_invocation_of_each_environment_is_a_cold_start(server: Server, engine: Engine) -> None:
+    proxy = Proxy(server.port)
+    fresh = Engine(server, proxy)
+    try:
+        cold = [fresh.map(abs, range(8), workers=1).record["cold_starts"] for _ in range(3)]
+    finally:
+        fresh.close()
+        proxy.close()
+    assert cold == [1, 0, 0]
