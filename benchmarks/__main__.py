@@ -9,7 +9,7 @@ from benchmarks.report import Row, table, write
 
 BENCHMARKS = (
     *("imports", "warm_map", "many_items", "wordcount", "wordcount_spark", "sort_spark"),
-    *("bsp", "compute", "learning", "learning_size"),
+    *("bsp", "compute", "forecast_latency", "learning", "learning_size"),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from benchmarks import peers
+from benchmarks.cloud import deployed
 from benchmarks.report import Row, median_of, timed
 from benchmarks.warm_map import WarmMap
 
@@ -29,6 +30,10 @@ def run() -> list[Row]:
         )
     growth = seconds[_MANY] / seconds[_FEW]
     rows.append(Row("many_items", f"{_MANY} against {_FEW} items", growth, "times", "≤ 2", growth <= 2))
+    submitted_s, spread = median_of([timed(_submit) for _ in range(_RUNS)])
+    ratio = submitted_s / seconds[_MANY]
+    rows.append(Row("many_items", f"{_MANY} submits to an executor", submitted_s, "s", spread=spread))
+    rows.append(Row("many_items", "against a map of as many", ratio, "times", "≤ 2", ratio <= 2))
     python = peers.environment("lithops", _LITHOPS)
     (lithops_s,) = json.loads(peers.run(python, "lithops_map.py", str(_FEW), str(_WORKERS), "1"))
     ours_ms, lithops_ms = 1000 * seconds[_MANY] / _MANY, 1000 * lithops_s / _FEW
@@ -40,3 +45,9 @@ def run() -> list[Row]:
         Row("many_items", "less time for each item than Lithops", ratio, "times", "≥ 50", ratio >= 50)
     )
     return rows
+
+
+def _submit() -> None:
+    with deployed().executor(workers=_WORKERS) as executor:
+        futures = [executor.submit(abs, -number) for number in range(_MANY)]
+        assert [future.result() for future in futures] == list(range(_MANY))
