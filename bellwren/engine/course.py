@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import struct
 from collections.abc import Awaitable, Callable
 
 from bellwren.engine.attempt import Attempt, OutOfTime, Outrun, Work
@@ -15,6 +15,13 @@ from bellwren.engine.progressed import Progressed, chain
 from bellwren.engine.report import Report
 from bellwren.engine.stage import Stage
 from bellwren.engine.trail import Trail
+
+OF_THE_ITEM = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError),
+    *(MemoryError, TypeError, ValueError, struct.error),
+)
+"""What this process meets only if a runner's answer is none of ours: the item that was tried then is suspected. A store
+that does not answer, or a worker that is stopped, is no item's doing."""
 
 
 class Course:
@@ -61,13 +68,11 @@ class Course:
                 await self._keep(work, done, "partial")
             except Outrun:
                 self._report.ended(work, done, "lost", 0.0)
-            except asyncio.CancelledError:
-                await trail.close()  # it is something else that ends this worker
-                raise
-            except BaseException:
+            except OF_THE_ITEM:
                 await trail.leave()
                 raise
-            await trail.close()
+            finally:
+                await trail.close()
 
     async def _run(
         self,

@@ -99,6 +99,7 @@ class Trail:
         self._width = 0
         self._began = time.monotonic()
         self._beating: asyncio.Task[None] | None = None
+        self._left = False
         self.careful = False
         self.alive_elsewhere = False
         """Whether somebody is at this very task right now."""
@@ -162,13 +163,19 @@ class Trail:
 
     async def close(self, *, write: bool = False) -> None:
         """Note that nothing is being tried any more: the end came in good order."""
-        await self.leave()
+        if self._left:
+            return
+        await self._still()
         if write or self._note.start >= 0:
             self._note.start = self._note.stop = -1
             await self._write()
 
     async def leave(self) -> None:
         """Write nothing more. What is being tried stays noted: this worker comes to a bad end over it."""
+        await self._still()
+        self._left = True
+
+    async def _still(self) -> None:
         if self._beating:
             self._beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):
