@@ -9,6 +9,7 @@ compiled regular expressions that leap from quote to quote.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -17,6 +18,11 @@ State = Literal["row", "cr", "field", "plain", "quoted", "closed"]
 """Before a byte: at the start of a row; the same, behind a CR, so that an LF still belongs to the row before; at the
 start of another field; within a field without quotes; within quotes; behind a quote within quotes (the field's end, or
 the first half of a doubled quote)."""
+
+
+_MANY = b"*+" if sys.version_info >= (3, 11, 5) else b"*"
+"""Nothing is to be tried again, and so nothing kept for it. Older Pythons match some possessive groups wrongly
+(python/cpython#106052); what they match with ``*`` is the same, in more memory."""
 
 
 class RowStart(NamedTuple):
@@ -35,19 +41,22 @@ class Quotes:
         d, q = re.escape(delimiter), re.escape(quote)
         ends = rb"\r\n" + d
         not_quote = rb"[^" + q + rb"]*+"
-        within = not_quote + rb"(?:" + q + q + not_quote + rb")*+"
+        within = not_quote + rb"(?:" + q + q + not_quote + rb")" + _MANY
+        closing = q + rb"(?!" + q + rb")"
         rest = rb"[^" + ends + rb"]*+"
         self._quote = quote
         self._delimiter = delimiter
         self._within = re.compile(within)
         self._field_end = re.compile(rb"[" + ends + rb"]")
-        field = rb"(?:" + q + within + q + rest + rb"|(?!" + q + rb")" + rest + rb")"
+        field = rb"(?:" + q + within + closing + rest + rb"|(?!" + q + rb")" + rest + rb")"
         self._field = re.compile(field)
-        self._fields = re.compile(rb"(?:" + d + field + rb")*+")
+        self._fields = re.compile(rb"(?:" + d + field + rb")" + _MANY)
         # A quote opens a quoted field only at a field's start; elsewhere it is text, as is all up to the field's end.
-        opened = rb"(?<=[" + ends + rb"])(" + q + within + q + rb")" + rest
+        opened = rb"(?<=[" + ends + rb"])(" + q + within + closing + rb")" + rest
         text = rb"(?<![" + ends + rb"])" + q + rest
-        self._skip = re.compile(rb"(?:" + not_quote + rb"(?:" + opened + rb"|" + text + rb"))*+" + not_quote)
+        self._skip = re.compile(
+            rb"(?:" + not_quote + rb"(?:" + opened + rb"|" + text + rb"))" + _MANY + not_quote
+        )
 
     def advance(self, data: bytes, start: int, end: int, state: State) -> State:
         """The state at ``end``, if it is ``state`` at ``start``."""
