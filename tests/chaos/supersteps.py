@@ -87,7 +87,7 @@ def run_supersteps(engine: Engine, proxy: Proxy, schedule: SuperstepSchedule, fo
     """Run the job of the schedule; returns how many invocations were lost.
 
     Raises:
-        AssertionError: if its result or its history is not that of an undisturbed run.
+        AssertionError: if its result is not that of an undisturbed run, or its history is out of order.
     """
     states: list[list[Any]] = [[] for _ in range(schedule.partitions)]
     with proxy.disturbed_by(*schedule.faults):
@@ -102,6 +102,9 @@ def run_supersteps(engine: Engine, proxy: Proxy, schedule: SuperstepSchedule, fo
             launch=partial(launched, schedule.launch),
         )
     assert outcome.result() == reference(chatter, states, schedule.supersteps)[0]
-    assert [one["superstep"] for one in outcome.record["history"]] == list(range(schedule.supersteps))
+    # The history is told by who comes to the end first; of what it found done by others it does not know the times.
+    told = [one["superstep"] for one in outcome.record["history"]]
+    assert told == sorted(set(told)), told
+    assert told[-1] == schedule.supersteps - 1, told
     assert not list(engine.store.list(f"work/{outcome.job_id}/"))
     return outcome.lost
