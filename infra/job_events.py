@@ -7,7 +7,6 @@ not empty raises an alarm.
 
 from __future__ import annotations
 
-import aws_cdk as cdk
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
@@ -17,10 +16,8 @@ from constructs import Construct
 from bellwren import layout
 from infra.function import Function
 from infra.job_machine import JobMachine
+from infra.rules import MAX_AGE, RETRIES, object_created
 from infra.stage import Stage
-
-_RETRIES = 185  # with the age, EventBridge's own upper bounds: a day of trying
-_MAX_AGE = cdk.Duration.hours(24)
 
 
 class SpecDropped(Construct):
@@ -44,27 +41,22 @@ class SpecDropped(Construct):
             description="Starts a job for a dropped document",
             assumed_by=iam.ServicePrincipal("events.amazonaws.com"),
         )
-        rule = events.Rule(
+        rule = object_created(
             self,
             "Rule",
-            rule_name=stage.names.of("spec-dropped"),
+            stage=stage,
+            name="spec-dropped",
             description="A job document was put into the jobs bucket",
-            event_pattern=events.EventPattern(
-                source=["aws.s3"],
-                detail_type=["Object Created"],
-                detail={
-                    "bucket": {"name": [stage.names.bucket("jobs")]},
-                    "object": {"key": [{"wildcard": f"{layout.SPECS}*.json"}]},
-                },
-            ),
+            bucket="jobs",
+            key={"wildcard": f"{layout.SPECS}*.json"},
         )
         rule.add_target(
             targets.SfnStateMachine(
                 machine.resource,
                 role=role,
                 dead_letter_queue=undelivered,
-                retry_attempts=_RETRIES,
-                max_event_age=_MAX_AGE,
+                retry_attempts=RETRIES,
+                max_event_age=MAX_AGE,
             )
         )
 
@@ -101,7 +93,7 @@ class JobEnded(Construct):
             targets.LambdaFunction(
                 finish.resource,
                 dead_letter_queue=undelivered,
-                retry_attempts=_RETRIES,
-                max_event_age=_MAX_AGE,
+                retry_attempts=RETRIES,
+                max_event_age=MAX_AGE,
             )
         )

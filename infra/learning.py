@@ -7,7 +7,6 @@ tries, and every tick or training that fails lies in a queue with an alarm.
 from __future__ import annotations
 
 import aws_cdk as cdk
-from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_scheduler as scheduler
@@ -19,6 +18,7 @@ from infra import access, environment, permissions, sizes
 from infra.code import FunctionCode
 from infra.dead_letters import dead_letter_queue
 from infra.function import Function
+from infra.rules import MAX_AGE, RETRIES, object_created
 from infra.stage import Stage
 
 TRIES = 5
@@ -26,8 +26,6 @@ TRIES = 5
 HIDDEN_S = 1200
 """How long a message that was taken is not handed out again: longer than a training may take."""
 _KEPT_DAYS = 14
-_RETRIES = 185
-_MAX_AGE = cdk.Duration.hours(24)
 
 
 class Learning(Construct):
@@ -84,24 +82,17 @@ class Learning(Construct):
 
 def _announce(scope: Construct, stage: Stage, queue: sqs.Queue, undelivered: sqs.Queue) -> None:
     """Tell the queue of each record, whoever put it there: a job, an import, a restored object."""
-    rule = events.Rule(
+    rule = object_created(
         scope,
         "RecordLanded",
-        rule_name=stage.names.of("record-landed"),
+        stage=stage,
+        name="record-landed",
         description="An execution record was put into the records bucket",
-        event_pattern=events.EventPattern(
-            source=["aws.s3"],
-            detail_type=["Object Created"],
-            detail={
-                "bucket": {"name": [stage.names.bucket("records")]},
-                "object": {"key": [{"prefix": layout.RECORDS}]},
-            },
-        ),
+        bucket="records",
+        key={"prefix": layout.RECORDS},
     )
     rule.add_target(
-        targets.SqsQueue(
-            queue, dead_letter_queue=undelivered, retry_attempts=_RETRIES, max_event_age=_MAX_AGE
-        )
+        targets.SqsQueue(queue, dead_letter_queue=undelivered, retry_attempts=RETRIES, max_event_age=MAX_AGE)
     )
 
 
