@@ -148,7 +148,7 @@ def test_the_error_and_the_failures_of_each_stage_stay_its_own(engine: Engine) -
 
 
 def test_a_job_that_succeeded_has_done_so_even_if_its_working_keys_cannot_be_deleted(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     delete = finishing.Store.delete
 
@@ -161,6 +161,22 @@ def test_a_job_that_succeeded_has_done_so_even_if_its_working_keys_cannot_be_del
     outcome = engine.map(abs, [-1], workers=1)
     assert outcome.status["status"] == "SUCCEEDED"
     assert outcome.result() == [1]
+    assert f"working keys of job {outcome.job_id} were left behind" in caplog.text
+    assert "SlowDown" in caplog.text
+
+
+def test_a_job_whose_page_cannot_be_made_has_ended_all_the_same_and_the_log_says_why(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(**_: Any) -> bytes:
+        raise ZeroDivisionError("a fault of the page")
+
+    monkeypatch.setattr(finishing, "page", broken)
+    outcome = engine.map(abs, [-1], workers=1)
+    assert outcome.result() == [1]
+    assert engine.store.head(layout.report(outcome.job_id)) is None
+    assert f"the report of job {outcome.job_id} was not written" in caplog.text
+    assert "a fault of the page" in caplog.text
 
 
 def test_keys_that_are_equal_here_are_one_key_there(engine: Engine) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bellwren import layout
+
 # Actions for which AWS knows no narrower resource, each with where that is said.
 ANY_RESOURCE = {
     # Service authorization reference, AWS X-Ray: no resource types for these actions.
@@ -130,9 +132,9 @@ def test_the_users_code_reaches_jobs_data_and_the_given_buckets_and_no_other(gra
     assert may(grants, "Worker-1024", *WRITING) <= {
         ("s3:PutObject", f"{JOBS}/jobs/*/results/*"),
         ("s3:PutObject", f"{JOBS}/jobs/*/logs/*"),
-        ("s3:PutObject", f"{JOBS}/work/*"),
+        ("s3:PutObject", f"{JOBS}/{layout.WORK}*"),
         ("s3:PutObject", f"{DATA}/*"),
-        ("s3:DeleteObject", f"{JOBS}/work/*"),
+        ("s3:DeleteObject", f"{JOBS}/{layout.WORK}*"),
     }
 
 
