@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bellwren.errors import BellwrenError
 
-_item = ""
+_job_id = ""
+_index = 0
 
 
 def item_id() -> str:
@@ -19,14 +20,14 @@ def item_id() -> str:
     >>> cloud.map(lambda x: bellwren.item_id().rpartition(":")[2], ["a", "b"]).result()
     ['0', '1']
     """
-    if not _item:
+    if not _job_id:
         raise BellwrenError(
             "item_id() names the item that a job's function is called for; this is not called by a job"
         )
-    return _item
+    return f"{_job_id}:{_index}"
 
 
 def enter(job_id: str, index: int) -> None:
     """Called before user code is, with what tells the item from all others."""
-    global _item  # noqa: PLW0603  one item at a time in a runner, like the seeds of the random generators
-    _item = f"{job_id}:{index}"
+    global _job_id, _index  # one item at a time in a runner, like the seeds of the random generators
+    _job_id, _index = job_id, index

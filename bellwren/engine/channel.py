@@ -152,7 +152,8 @@ class Channel:
 
     def _mend_outputs(self) -> None:
         """Give the next item its standard descriptors back, if one before has closed them."""
-        if any(event & select.POLLNVAL for _, event in self._outputs.poll(0)):
+        found = self._outputs.poll(0)
+        if found and any(event & select.POLLNVAL for _, event in found):
             null = os.open(os.devnull, os.O_RDWR)
             for fd in (0, 1, 2):
                 try:

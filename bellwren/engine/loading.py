@@ -14,6 +14,9 @@ from bellwren.algorithms.functions import Functions, load_builtin
 from bellwren.engine.stage import Stage
 from bellwren.errors import PayloadError
 
+_loaded: list[Any] = []
+"""They hold the classes that items refer to."""
+
 
 def load(stage: Stage, code: dict[str, memoryview]) -> Functions:
     """The functions of a stage. ``code`` holds the objects they name by SHA-256, each verified already.
@@ -41,6 +44,9 @@ def _unpickled(data: memoryview, sha256: str) -> Callable[..., Any]:
     from bellwren.payload import unpack  # noqa: PLC0415  only pickled payloads need it
 
     function = unpack.load(bytes(data), sha256=sha256, folder=os.getcwd())
+    _loaded.append(function)
+    if function.constant:
+        return function.for_task()
 
     def call(*args: Any) -> Any:
         return function.for_task()(*args)

@@ -67,8 +67,7 @@ class Progress:
 
     def pause_asked(self, slot: int) -> bool:
         """Whether the runner in ``slot`` is to stop before its next position."""
-        (asked,) = _PAUSE.unpack_from(self._page, slot * _SLOT_BYTES + _AT.size)
-        return bool(asked)
+        return self._page[slot * _SLOT_BYTES + _AT.size] != 0
 
 
 Supervise = Callable[[socket.socket, Progress, str], None]

@@ -55,7 +55,7 @@ class Task:
         apart = "" if self.head["kind"] == "items" else f":{self.stage.name}:{self.head['task']}"
         return Caller(self.job_id + apart, codec, self.stage.retries, self.stage.retry_on)
 
-    @property
+    @cached_property
     def start(self) -> int:
         """Positions whose results have arrived from an earlier runner."""
         return int(self.head["start"])
@@ -65,7 +65,7 @@ class Task:
         """Positions that lost too many runners, and what became of them."""
         return {int(position): verdict for position, verdict in self.head["skip"].items()}
 
-    @property
+    @cached_property
     def first(self) -> int:
         """Index in the whole input of the task's first position; 0 where only its own is known."""
         return int(self.head.get("first", 0))
@@ -141,6 +141,7 @@ def run_shuffle(task: Task, functions: Functions, channel: Channel) -> None:
                 if made.kind is Kind.FAILURE:
                     failures.append(told(made))
                 count += 1
+                groups.shrink()
         except Paused as paused:
             end = {"paused": paused.position}
     note = {"items": task.start + count, "failures": before["failures"] + failures}

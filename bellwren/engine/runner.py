@@ -20,10 +20,12 @@ from bellwren.engine.nursery import Progress
 from bellwren.engine.stage import Stage
 from bellwren.engine.wire import Kind
 from bellwren.errors import InputError
+from bellwren.payload import seeding
 
 
 def live(sock: socket.socket, progress: Progress, slot: int, log_fd: int) -> None:
     """The runner process: its whole life, from fork to exit."""
+    seeding.install()
     _, setup, code = wire.receive(sock)
     stage = Stage.from_dict(setup["stage"])
     os.environ.update(stage.env)

@@ -16,11 +16,14 @@ import heapq
 import json
 import pickle
 import struct
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from operator import itemgetter
+from operator import itemgetter, length_hint
 from typing import Any
 
 from bellwren.engine.hashing import canonical, partition_of_hash, stable_hash
+from bellwren.errors import InputError
+from bellwren.payload.text import message_of, short_repr
 
 _MAGIC = b"BWS1"
 _HEAD = struct.Struct("<4sI")
@@ -32,6 +35,8 @@ _BLOCKS_BYTES = 16 << 20
 _LEAST_BLOCK_BYTES = 4 << 10
 _LARGEST_BLOCK_BYTES = 256 << 10
 _COMBINE_ABOVE = 200_000
+_SIMPLE = frozenset({str, int, bytes, bool, type(None)})
+"""Types of keys that are canonical as they are, and that ``stable_hash`` knows."""
 
 by_hash = itemgetter(0)
 Entry = tuple[int, Hashable, list[Any]]
@@ -43,70 +48,90 @@ class Grouper:
 
     def __init__(self, combine: Combine | None) -> None:
         self._combine = combine
-        self._groups: dict[Hashable, list[Any]] = {}
+        self._groups: defaultdict[Hashable, list[Any]] = defaultdict(list)
         self._values = 0
 
     def add(self, pairs: Iterable[tuple[Hashable, Any]]) -> None:
-        """Take one record's pairs, all or none.
+        """Take one record's pairs, all or none. ``shrink`` is due after some of these.
 
         Raises:
             TypeError: if what was emitted is no pair, or a key can't be grouped or partitioned.
         """
-        emitted = list(pairs)
-        added: list[Hashable] = []
+        emitted = pairs if type(pairs) is list else list(pairs)
+        groups = self._groups
+        rest = iter(emitted)
+        pair: Any = None
         try:
-            for pair in emitted:
-                key, value = pair if type(pair) is tuple and len(pair) == 2 else _pair(pair)
-                if type(key) is not str:  # text, the most frequent key by far, is canonical as it is
-                    key = canonical(_hashable(key))
-                group = self._groups.get(key)
-                if group is None:
-                    stable_hash(key)  # an unknown type of key is the record's fault, and is found here
-                    self._groups[key] = [value]
-                else:
-                    group.append(value)
-                added.append(key)
+            for pair in rest:
+                key, value = pair if type(pair) is tuple else _pair(pair)
+                # Text, the most frequent key by far, is canonical as it is.
+                if type(key) is not str and type(key) not in _SIMPLE:
+                    key = self._canonical(key)
+                groups[key].append(value)
         except BaseException:
-            self._take_back(added)
+            self._take_back(emitted[: len(emitted) - length_hint(rest) - 1])
+            if type(pair) is tuple:
+                _pair(pair)  # says more of one that is no pair
             raise
-        self._values += len(added)
-        if self._combine is not None and self._values > _COMBINE_ABOVE:
-            self._shrink()
+        self._values += len(emitted)
 
-    def _take_back(self, added: list[Hashable]) -> None:
-        for key in reversed(added):
-            group = self._groups[key]
+    def shrink(self, *, at_once: bool = False) -> None:
+        """Combine the values of each key, if there are many by now, or ``at_once``.
+
+        Raises:
+            InputError: if the combine function raises; values of many records have come together in it.
+        """
+        if self._combine is None or (self._values <= _COMBINE_ABOVE and not at_once):
+            return
+        for key, values in self._groups.items():
+            if len(values) > 1:
+                self._groups[key] = [self._combined(key, values)]
+        # Keys that hardly repeat would make every further record shrink again: the bar moves with what is left.
+        self._values = -len(self._groups)
+
+    def _combined(self, key: Hashable, values: list[Any]) -> Any:
+        assert self._combine is not None
+        try:
+            return self._combine(key, iter(values))
+        except MemoryError:
+            raise
+        except BaseException as error:  # SystemExit too must not pass for the runner's end
+            raise InputError(
+                f"the combine function raised {type(error).__name__}: {message_of(error)}, for the key "
+                f"{short_repr(key)} and {len(values):,} values; it must take any part of a key's values, in order"
+            ) from error
+
+    def _take_back(self, added: list[Any]) -> None:
+        for key, _ in reversed(added):
+            group = self._groups[canonical(key)]
             group.pop()
             if not group:
-                del self._groups[key]
+                del self._groups[canonical(key)]
+
+    def _canonical(self, key: Any) -> Hashable:
+        key = canonical(_hashable(key))
+        if key not in self._groups:
+            stable_hash(key)  # an unknown type of key is the record's fault, and is found here
+        return key  # type: ignore[no-any-return]
 
     def add_totals(self, totals: dict[Hashable, Any]) -> None:
         """Take values that are already one for each key (a built-in algorithm's own counting)."""
         for key, value in totals.items():
-            self._groups.setdefault(key, []).append(value)
+            self._groups[key].append(value)
 
     def load(self, data: bytes | memoryview, partitions: int) -> dict[str, Any]:
         """Begin with everything that an earlier object holds; returns its note."""
         for start, end in segment_ranges(data, partitions):
             for _, key, values in decode_segment(data[start:end]):
-                self._groups.setdefault(canonical(key), []).extend(values)
+                self._groups[canonical(key)].extend(values)
                 self._values += len(values)
         return note(data, partitions)
 
     def object(self, partitions: int, note: dict[str, Any] | None = None, *, tasks: int = 1) -> bytes:
         """The shuffle object of everything added, with a note on how it came about; one of ``tasks`` objects."""
-        if self._combine is not None:
-            self._shrink()
+        self.shrink(at_once=True)
         entries = ((stable_hash(key), key, values) for key, values in self._groups.items())
         return encode(entries, partitions, block_bytes(tasks)) + json.dumps(note or {}).encode()
-
-    def _shrink(self) -> None:
-        assert self._combine is not None
-        for key, values in self._groups.items():
-            if len(values) > 1:
-                self._groups[key] = [self._combine(key, iter(values))]
-        # Keys that hardly repeat would make every further record shrink again: the bar moves with what is left.
-        self._values = -len(self._groups)
 
 
 def block_bytes(tasks: int) -> int:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import pickle
+import re
 from collections.abc import Callable
 from dis import get_instructions
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType, ModuleType
@@ -24,7 +25,28 @@ from typing import Any
 from bellwren.payload.envelope import Envelope
 
 SMALL_BYTES = 1 << 20
-_CONSTANT = (type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis), type, ModuleType)
+_CONSTANT = {
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    range,
+    type(Ellipsis),
+    type,
+    ModuleType,
+    re.Pattern,
+}
+_CONSTANT_BY_NAME = {
+    "datetime": {"date", "datetime", "time", "timedelta", "timezone"},
+    "decimal": {"Decimal"},
+    "fractions": {"Fraction"},
+    "operator": {"attrgetter", "itemgetter"},
+    "uuid": {"UUID"},
+}
+"""Types that a worker need not have imported."""
 _STATELESS = (MethodDescriptorType, functools._lru_cache_wrapper)
 
 
@@ -39,7 +61,9 @@ class Function:
         self._shipped: bytes | None = None
         self._tasks = 0
         self._always = False
-        if not is_stateful(self._fn):
+        self.constant = not is_stateful(self._fn)
+        """Whether it holds nothing changeable, so that ``for_task`` always gives the same."""
+        if self.constant:
             self._envelope = None  # what was loaded is used as it is: the bytes are not needed again
         elif self._size <= SMALL_BYTES:
             self._always = True
@@ -68,7 +92,10 @@ def is_stateful(fn: Any) -> bool:
 
 
 def _is_constant(value: Any, seen: set[int]) -> bool:
-    if id(value) in seen or isinstance(value, (*_STATELESS, type)) or type(value) in _CONSTANT:
+    kind = type(value)
+    if id(value) in seen or isinstance(value, (*_STATELESS, type)) or kind in _CONSTANT:
+        return True
+    if kind.__name__ in _CONSTANT_BY_NAME.get(kind.__module__, ()):
         return True
     seen.add(id(value))
     held = _held(value)

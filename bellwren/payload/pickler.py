@@ -11,11 +11,12 @@ import functools
 import io
 import os
 import pickle
+import random
 import sys
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from cloudpickle import cloudpickle as _cp
@@ -25,6 +26,7 @@ from bellwren.payload import classes, resources
 from bellwren.payload.codecs import PROTOCOL
 from bellwren.payload.origins import Origin, origin
 
+_RANDOM: Any = random._inst
 _CONSTANTS, _FILENAME = 7, 10  # places among the arguments of a code object, Python 3.11 and later
 
 
@@ -75,7 +77,7 @@ class Packer(_cp.Pickler):  # type: ignore[misc]
         kind = type(obj)
         if kind is FunctionType:
             return self._function(obj)
-        special = _REDUCERS.get(kind)
+        special = _REDUCERS.get(kind) or (Packer._generator if kind.__name__ == "RandomState" else None)
         if special is not None:
             return special(self, obj)
         if issubclass(kind, type):
@@ -124,7 +126,21 @@ class Packer(_cp.Pickler):  # type: ignore[misc]
         self._needs.modules[module.__name__] = module
         return _cp.subimport, (module.__name__,)
 
+    def _method(self, method: MethodType | BuiltinFunctionType) -> Any:
+        """A function of the module `random` is a method, bound to a generator that must not travel with its state."""
+        if method.__self__ is _RANDOM:
+            return getattr, (random, method.__name__)
+        return NotImplemented
+
+    def _generator(self, generator: Any) -> Any:
+        """The one that all functions of `random`, or of ``numpy.random``, share is the worker's there, seeded."""
+        module: Any = random if generator is _RANDOM else sys.modules.get("numpy.random.mtrand")
+        name = "_inst" if generator is _RANDOM else "_rand"
+        return (getattr, (module, name)) if getattr(module, name, None) is generator else NotImplemented
+
     def _builtin(self, function: BuiltinFunctionType) -> Any:
+        if (reduced := self._method(function)) is not NotImplemented:
+            return reduced
         self._note(function.__module__)
         if function.__module__ is not None:  # else it is a method, bound to an object that need not be kept
             self._named[id(function)] = function
@@ -219,6 +235,8 @@ _REDUCERS: dict[type, Callable[[Packer, Any], Any]] = {
     CodeType: Packer._code,
     ModuleType: Packer._module,
     BuiltinFunctionType: Packer._builtin,
+    MethodType: Packer._method,
+    random.Random: Packer._generator,
     functools._lru_cache_wrapper: Packer._cached_function,
     functools.cached_property: lambda _, made: (make_cached_property, (made.func, made.attrname)),
     weakref.WeakKeyDictionary: lambda _, made: (weakref.WeakKeyDictionary, (dict(made),)),

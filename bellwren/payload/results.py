@@ -9,11 +9,13 @@ from bellwren.errors import PayloadError
 from bellwren.framing import Frame, Kind
 from bellwren.payload.codecs import PROTOCOL, Codec, encode_json
 
+_NONE = Frame(Kind.NONE, b"")
+
 
 def result_frame(value: Any, codec: Codec, *, index: int) -> Frame:
     """The frame of a result. PayloadError names its type and the place in it that cannot be shipped."""
     if value is None:
-        return Frame(Kind.NONE, b"")
+        return _NONE
     if codec == "json":
         return Frame(Kind.VALUE, encode_json(value, what=f"the result of item {index}"))
     try:

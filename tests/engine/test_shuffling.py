@@ -157,6 +157,24 @@ def test_a_combiner_keeps_a_skewed_shuffle_small(engine: Engine) -> None:
     assert sizes[1] < sizes[0] / 5
 
 
+def test_a_combine_function_that_raises_fails_the_job_by_its_key(engine: Engine) -> None:
+    """Not the record at which it happened to be called, and not the runner."""
+
+    def combine(key: int, values: Iterator[int]) -> int:
+        if key == 7:
+            raise OSError("no such seven")
+        return sum(values)
+
+    outcome = engine.map_reduce(
+        lambda x: [(7, x), (7, x)], range(20), total, combine, workers=1, tolerate=1.0
+    )
+    assert outcome.status["status"] == "FAILED"
+    assert (
+        "combine function raised OSError: no such seven, for the key 7" in outcome.status["error"]["message"]
+    )
+    assert outcome.record["lost_runners"] == 0
+
+
 # -- Parquet ---------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from bellwren.engine import shuffle
 from bellwren.engine.hashing import stable_hash
+from bellwren.errors import InputError
 
 keys = st.one_of(
     st.text(max_size=3), st.integers(-3, 3), st.booleans(), st.none(), st.tuples(st.integers(0, 1))
@@ -230,6 +231,7 @@ def test_combining_keeps_memory_to_one_value_a_key(monkeypatch: pytest.MonkeyPat
     grouper = shuffle.Grouper(lambda _, values: sum(values))
     for number in range(10_000):
         grouper.add([(number % 7, 1)])
+        grouper.shrink()
     assert sum(map(len, grouper._groups.values())) < 500
     assert sum(sum(values) for _, values in reduced([grouper.object(3)], 3)) == 10_000
 
@@ -238,3 +240,25 @@ def test_the_pickle_of_a_block_is_protocol_5() -> None:
     data = written([("a", 1)], 1)
     start, _ = shuffle.segment_ranges(data, 1)[0]
     assert data[start + 4 : start + 6] == pickle.dumps([], protocol=5)[:2]
+
+
+def test_a_record_of_which_one_pair_is_wrong_leaves_nothing_behind() -> None:
+    grouper = shuffle.Grouper(None)
+    grouper.add([("a", 1), (float("nan"), 2), (1, 3)])
+    for wrong in ([("a", 9), ("b", 9, 9)], [("a", 9), "ab"], [["b", 9], (float("nan"), 9), ([], 9)]):
+        with pytest.raises(TypeError):
+            grouper.add(wrong)
+    data = grouper.object(1)
+    assert sorted(values for _, values in reduced([data], 1)) == [[1], [2], [3]]
+
+
+def test_a_combine_function_that_raises_is_no_records_doing() -> None:
+    def combine(_: Hashable, values: Iterator[int]) -> int:
+        raise SystemExit(sum(values))
+
+    grouper = shuffle.Grouper(combine)
+    grouper.add([("once", 1), ("twice", 1), ("twice", 2)])
+    with pytest.raises(
+        InputError, match="the combine function raised SystemExit: 3, for the key 'twice' and 2 values"
+    ):
+        grouper.object(1)

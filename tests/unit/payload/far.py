@@ -20,7 +20,8 @@ WORKER = """
 import sys, pathlib
 from bellwren.framing import FrameWriter, read_frames
 from bellwren.engine.calls import Caller
-from bellwren.payload import codecs, unpack
+from bellwren.payload import codecs, seeding, unpack
+seeding.install()
 caller = Caller("job", "pickle", 0, ())
 folder = pathlib.Path(sys.argv[1])
 for number, sha256 in enumerate(sys.argv[2:]):

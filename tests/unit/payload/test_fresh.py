@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
+import operator
 import re
+import uuid
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -72,6 +77,10 @@ def test_globals_stay_with_the_runner_and_serve_as_a_cache(tmp_path: Any) -> Non
     assert far_map(namespace["f"], [1, 2, 3]) == [1, 1, 1]
 
 
+def holding(value: Any) -> Callable[[Any], Any]:
+    return lambda x: (value, x)
+
+
 @pytest.mark.parametrize(
     "fn",
     [
@@ -83,6 +92,11 @@ def test_globals_stay_with_the_runner_and_serve_as_a_cache(tmp_path: Any) -> Non
         functools.partial(pow, 2),
         "abc".split,
         functools.lru_cache(len),
+        holding((re.compile("a"), re.compile("b").findall)),
+        holding(
+            (datetime.date(2024, 1, 2), datetime.timedelta(3), Decimal(4), Fraction(5, 6), uuid.UUID(int=7))
+        ),
+        holding(operator.itemgetter(1)),
     ],
 )
 def test_what_holds_nothing_changeable_is_loaded_once(fn: Callable[[Any], Any]) -> None:
@@ -90,10 +104,6 @@ def test_what_holds_nothing_changeable_is_loaded_once(fn: Callable[[Any], Any]) 
     payload = pack(fn)
     function = unpack.load(payload.data, sha256=payload.sha256)
     assert function.for_task() is function.for_task()
-
-
-def holding(value: Any) -> Callable[[Any], Any]:
-    return lambda x: (value, x)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +116,7 @@ def holding(value: Any) -> Callable[[Any], Any]:
         holding({}),
         holding(([],)),
         holding(holding([])),
-        holding(re.compile("a")),  # cannot be changed, but is not known to be so
+        holding([re.compile("a")]),
     ],
 )
 def test_what_holds_something_changeable_is_loaded_for_each_task(fn: Callable[[Any], Any]) -> None:
