@@ -216,13 +216,18 @@ def supersteps(job_id: str) -> str:
 
 
 def superstep(job_id: str, superstep: int) -> str:
-    """Prefix of one superstep; it is complete when an object of each group lies there."""
+    """Prefix of one superstep."""
     return f"{supersteps(job_id)}{superstep:07d}/"
 
 
 def sent(job_id: str, superstep_: int, group: int) -> str:
     """What one group of partitions sent in one superstep."""
     return f"{superstep(job_id, superstep_)}{group:06d}"
+
+
+def complete(job_id: str, superstep_: int) -> str:
+    """What all groups sent in one superstep; it is complete once this is there."""
+    return f"{superstep(job_id, superstep_)}complete"
 
 
 def checkpoints(job_id: str) -> str:
@@ -255,19 +260,9 @@ def parting(job_id: str, round_: int) -> str:
     return f"{gathering(job_id, round_)}parting"
 
 
-def update(job_id: str, place: int) -> str:
-    """One entry of the log of updates of shared parameters; whoever creates it has that place."""
-    return f"{work(job_id)}parameters/log/{place:09d}"
-
-
-def snapshots(job_id: str) -> str:
-    """Prefix of what the log comes to at some lengths; the last of them spares the most reading."""
-    return f"{work(job_id)}parameters/snapshots/"
-
-
-def snapshot(job_id: str, length: int) -> str:
-    """The parameters after so many entries of the log."""
-    return f"{snapshots(job_id)}{length:09d}"
+def parameter_slice(job_id: str, number: int) -> str:
+    """One slice of shared parameters, as it is now."""
+    return f"{work(job_id)}parameters/slices/{number:03d}"
 
 
 def given_parameters(job_id: str) -> str:

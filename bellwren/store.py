@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
+from obstore.exceptions import AlreadyExistsError, NotFoundError, NotModifiedError, PreconditionError
 from obstore.store import S3Store
 
 from bellwren.errors import InputError
@@ -141,6 +141,16 @@ class Store:
             return None
         return bytes(result.bytes()), str(result.meta["e_tag"])
 
+    def find_changed(self, key: str, etag: str) -> tuple[str, bytes] | None:
+        """The ETag and the object, without its bytes if it still is the one with ``etag``; None where there is none."""
+        try:
+            result = obstore.get(self._s3, key, options={"if_none_match": etag} if etag else None)
+        except NotModifiedError:
+            return etag, b""
+        except (NotFoundError, FileNotFoundError):
+            return None
+        return str(result.meta["e_tag"]), bytes(result.bytes())
+
     def head(self, key: str) -> Entry | None:
         """Size and ETag, or None where there is no such object."""
         if not _expressible(key):
@@ -193,6 +203,18 @@ class Store:
         except (PreconditionError, NotFoundError, FileNotFoundError):
             return False
         return True
+
+    def swap(self, key: str, data: bytes, etag: str) -> str | None:
+        """Compare and swap, or create where ``etag`` is empty: the new ETag, None if another object is there.
+
+        A response lost on the way makes the retry meet our own object, which then counts as another's.
+        """
+        mode: Any = {"e_tag": etag} if etag else "create"
+        try:
+            result = obstore.put(self._s3, key, data, mode=mode, use_multipart=False)
+        except (AlreadyExistsError, PreconditionError, NotFoundError, FileNotFoundError):
+            return None
+        return str(result["e_tag"])
 
     def delete(self, keys: list[str]) -> None:
         """Delete objects; a missing one is no error."""

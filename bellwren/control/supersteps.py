@@ -8,6 +8,7 @@ from typing import Any
 
 from bellwren import layout
 from bellwren.engine.capacity import vcpus
+from bellwren.engine.supersteps.rules import outline
 from bellwren.framing import Index
 from bellwren.spec.settle import DEFAULT_SUPERSTEPS
 from bellwren.store import Store
@@ -103,15 +104,20 @@ def spent(job_id: str, jobs: Store) -> list[str]:
     if ending is None or ending["ended"] != "failed":
         return []
     last = ending["supersteps"] - 1
-    return [layout.ending(job_id), *(layout.sent(job_id, last, group) for group in ending["failed"])]
+    failed = [layout.sent(job_id, last, group) for group in ending["failed"]]
+    return [layout.ending(job_id), layout.complete(job_id, last), *failed]
 
 
 def told(job_id: str, jobs: Store) -> Document:
-    """For the status: why and when it ended, and the last aggregates; nothing if it has not come so far."""
+    """For the status: why and when it ended, the last aggregates, and those of some supersteps on the way.
+
+    Nothing if it has not come so far.
+    """
     ending = jobs.find_json(layout.ending(job_id))
     if ending is None:
         return {}
-    return {name: ending[name] for name in ("ended", "supersteps", "aggregates")}
+    told = {name: ending[name] for name in ("ended", "supersteps", "aggregates")}
+    return {**told, "history": outline(ending["history"])}
 
 
 def recorded(job_id: str, jobs: Store) -> Document:

@@ -1,4 +1,4 @@
-"""The stages of a parameter server: train on every shard, then gather what the log of updates comes to."""
+"""The stages of a parameter server: train on every shard, then gather what the parameters have become."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def gather_stage(before: Document, output: Output, shared: Document) -> Stage:
         name="gather",
         operation="gather",
         tasks=1,
-        input={"kind": "log"},
+        input={"kind": "slices"},
         output=output,
         supersteps=before["supersteps"],
         **shared,
@@ -90,6 +90,6 @@ def told(job_id: str, jobs: Store) -> Document:
 
 
 def recorded(job_id: str, jobs: Store) -> Document:
-    """For the execution record: ``losses``, a list of ``[place in the log, shard, loss]``."""
+    """For the execution record: ``losses``, a list of ``[push of its shard, shard, loss]``."""
     ending = jobs.find_json(layout.ending(job_id))
     return {} if ending is None else {"pushes": ending["pushes"], "losses": ending["losses"]}

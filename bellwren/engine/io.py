@@ -65,6 +65,15 @@ class Pool:
         self.requests["get"] += 1
         return await self.call(self.store(bucket).get_range, key, start, end, etag=etag)
 
+    async def find(self, key: str, limit: int | None = None) -> bytes | None:
+        """An object of the jobs bucket, of a long one the first ``limit`` bytes; None if there is none."""
+        try:
+            if limit is None:
+                return await self.get(self.jobs.bucket, key)
+            return await self.get_range(self.jobs.bucket, key, 0, limit)
+        except FileNotFoundError:
+            return None
+
     async def create(
         self, bucket: str, key: str, data: bytes | memoryview, metadata: dict[str, str] | None = None
     ) -> bool:

@@ -41,7 +41,7 @@ async def open_source(io: Pool, job_id: str, stage: Stage, memory_mb: int) -> So
     if stage.input["kind"] == "shuffle":
         return ShuffleSource(io, job_id, stage, runner_memory_bytes(memory_mb) // _WHOLE_PARTITION_SHARE)
     if stage.operation in ("train", "gather"):
-        from bellwren.engine.training.ledger import open_source as open_shards  # noqa: PLC0415  only they need it
+        from bellwren.engine.training.storage import open_source as open_shards  # noqa: PLC0415  only they need it
 
         return await open_shards(io, job_id, stage)
     if stage.input["kind"] == "runs":

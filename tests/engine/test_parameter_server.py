@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from bellwren import layout, spec
+from bellwren.engine.training.values import Slice
 from bellwren.options import Options
 from bellwren.submission import make_document, parameters_payload
 from tests.engine.harness import RUNNING, Engine, Outcome
@@ -60,7 +62,7 @@ def test_a_worker_killed_in_the_middle_of_a_push_changes_nothing(engine: Engine)
         for _ in range(10):
             worker.parameters.push({"n": 1.0})
 
-    with engine.proxy.disturbed_by(Fault("late-kill", path="parameters/log/", method="PUT", skip=7)):
+    with engine.proxy.disturbed_by(Fault("late-kill", path="parameters/slices/", method="PUT", skip=7)):
         outcome = serve(engine, train, [None] * 4, {"n": 0.0}, workers=2)
     assert outcome.result() == {"n": 40.0}
     assert outcome.lost == 1
@@ -92,7 +94,7 @@ def test_a_pull_sees_what_was_pushed_before_and_arrays_keep_their_shape(engine: 
     assert found["w"].tolist() == [[1.0] * 3] * 2
 
 
-def test_more_pushes_than_a_snapshot_holds_add_up(engine: Engine) -> None:
+def test_the_course_of_the_loss_is_told_push_by_push(engine: Engine) -> None:
     def train(worker: Any) -> None:
         for step in range(75):
             worker.parameters.push({"n": 1.0}, loss=1.0 / (step + 1))
@@ -100,8 +102,68 @@ def test_more_pushes_than_a_snapshot_holds_add_up(engine: Engine) -> None:
     outcome = serve(engine, train, [None] * 2, {"n": 0.0}, workers=2)
     assert outcome.result() == {"n": 150.0}
     losses = outcome.record["losses"]
-    assert [place for place, _, _ in losses] == list(range(150))
-    assert {shard for _, shard, _ in losses} == {0, 1}
+    for shard in (0, 1):
+        assert [(step, loss) for step, of, loss in losses if of == shard] == [
+            (step, 1.0 / (step + 1)) for step in range(75)
+        ]
+
+
+def test_large_parameters_lie_in_slices_and_storage_does_not_grow_with_pushes(engine: Engine) -> None:
+    rows = 30_000  # of 24 bytes: three slices
+
+    def train(worker: Any) -> None:
+        for step in range(12):
+            update = np.zeros((rows, 3))
+            # Rows of one slice each, and in each third push all of them.
+            update[worker.index :: rows // 7 if step % 3 else 1] = 1.0
+            worker.parameters.push({"w": update, "b": [1.0, 0.0]})
+
+    with engine.proxy.disturbed_by(Fault("lose", path="parameters/slices/", method="PUT", times=4, skip=3)):
+        outcome = serve(engine, train, [None] * 3, {"w": np.zeros((rows, 3)), "b": [0.0, 0.0]}, workers=3)
+    found = outcome.result()
+    expected = np.zeros((rows, 3))
+    for index in range(3):
+        for step in range(12):
+            expected[index :: rows // 7 if step % 3 else 1] += 1.0
+    assert (found["w"] == expected).all()
+    assert found["b"].tolist() == [36.0, 0.0]
+    assert outcome.status["pushes"] == 36
+
+
+def test_a_push_that_a_lost_worker_brought_to_some_slices_comes_to_the_others(engine: Engine) -> None:
+    def train(worker: Any) -> None:
+        for _ in range(4):
+            worker.parameters.push({"w": np.ones(100_000)})
+
+    with engine.proxy.disturbed_by(
+        Fault("late-kill", path="parameters/slices/001", method="PUT", skip=3),
+        Fault("kill", path="parameters/slices/002", method="PUT", skip=5),
+    ):
+        outcome = serve(engine, train, [None] * 2, {"w": np.zeros(100_000)}, workers=2)
+    assert (outcome.result()["w"] == 8.0).all()
+    assert outcome.lost == 2
+
+
+def test_a_function_that_asks_where_it_was_goes_on_there(engine: Engine, tmp_path: Path) -> None:
+    ran = str(tmp_path / "ran")
+
+    def train(worker: Any) -> None:
+        for step in range(worker.parameters.resume(), 10):
+            with open(ran, "a") as file:
+                file.write(f"{step} ")
+            worker.parameters.push({"n": 1.0})
+            if step == 6 and len(Path(ran).read_text().split()) == 7:
+                os._exit(1)
+
+    assert serve(engine, train, [None], {"n": 0.0}, workers=1).result() == {"n": 10.0}
+    assert Path(ran).read_text().split() == [str(step) for step in range(10)]
+
+
+def test_parameters_keep_their_precision(engine: Engine) -> None:
+    def train(worker: Any) -> None:
+        worker.parameters.push({"w": np.ones(3)})
+
+    assert serve(engine, train, [None], {"w": np.zeros(3, np.float32)}).result()["w"].dtype == np.float32
 
 
 def test_an_update_that_is_not_finite_is_refused_and_names_shard_and_step(engine: Engine) -> None:
@@ -112,8 +174,38 @@ def test_an_update_that_is_not_finite_is_refused_and_names_shard_and_step(engine
     outcome = serve(engine, train, [None], {"w": 1.0}, retries=0)
     assert outcome.status["error"]["type"] == "TaskError"
     assert "shard 0, step 1, pushes an update of 'w' that is not finite" in outcome.status["error"]["message"]
-    kept = [entry.key for entry in engine.store.list(layout.work(outcome.job_id)) if "/log/" in entry.key]
-    assert len(kept) == 1, "what came before is kept"
+    kept = Slice.decode(engine.store.get(layout.parameter_slice(outcome.job_id, 0)))
+    assert kept.arrays == {"w": 2.0}, "what came before is kept"
+
+
+def test_an_update_that_would_make_a_parameter_infinite_is_refused(engine: Engine) -> None:
+    def train(worker: Any) -> None:
+        for _ in range(3):
+            worker.parameters.push({"w": 1e308})
+
+    outcome = serve(engine, train, [None], {"w": 0.0}, retries=0)
+    assert "shard 0, step 1, would make parameter 'w' infinite" in outcome.status["error"]["message"]
+    kept = Slice.decode(engine.store.get(layout.parameter_slice(outcome.job_id, 0)))
+    assert kept.arrays == {"w": 1e308}, "what is in storage is finite at any time"
+
+
+def test_a_stale_push_changes_nothing_and_says_so(engine: Engine, tmp_path: Path) -> None:
+    other = str(tmp_path / "other")
+
+    def train(worker: Any) -> None:
+        if worker.index == 1:
+            for _ in range(2):
+                worker.parameters.push({"w": 1.0})
+            open(other, "w").close()
+            return
+        worker.parameters.push({"w": 10.0})
+        while not os.path.exists(other):
+            time.sleep(0.01)
+        assert not worker.parameters.push({"w": 100.0}), "two of another's came in since the start"
+        worker.parameters.pull()
+        assert worker.parameters.push({"w": 1000.0})
+
+    assert serve(engine, train, [0, 1], {"w": 0.0}, workers=2, staleness=1).result() == {"w": 1012.0}
 
 
 def test_stale_gradients_diverge_without_a_bound_and_not_within_one(engine: Engine) -> None:

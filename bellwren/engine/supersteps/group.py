@@ -11,7 +11,6 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from bellwren import layout
 from bellwren.engine.commit import ITEMS, output_bucket, output_key
 from bellwren.engine.crew import Refused
 from bellwren.engine.io import Pool
@@ -21,7 +20,7 @@ from bellwren.engine.stage import Stage
 from bellwren.engine.supersteps import placing
 from bellwren.engine.supersteps.board import Board
 from bellwren.engine.supersteps.history import History
-from bellwren.engine.supersteps.objects import Sent, encode
+from bellwren.engine.supersteps.objects import Superstep, encode
 from bellwren.engine.supersteps.rules import Verdict, checkpoint_due, verdict
 from bellwren.engine.supersteps.saving import Saver
 from bellwren.engine.supersteps.slots import RunnerLost, Slot
@@ -96,17 +95,17 @@ class Group:
             if not self._given_up:
                 async with self._slot.lock:
                     await self._hold()
-            sent = await self._meet()
-            if sent is not None:
+            before = await self._meet()
+            if before is not None:
                 limit = self._stage.supersteps["max_supersteps"]
-                done = verdict((one.header for one in sent), self._next - 1, limit)
+                done = verdict((one.header for one in before.groups), self._next - 1, limit)
                 if done != "go":
-                    await self._end(done, sent)
+                    await self._end(done, before)
                     return True
             async with self._slot.lock:
                 if await self._hold():
                     return False
-                await self._step(sent)
+                await self._step(before)
         except RunnerLost as lost:
             if lost.ours:
                 return True
@@ -128,16 +127,18 @@ class Group:
             head, body = work.head, work.body
             self.facts.bytes_in += work.bytes_in
         else:
-            head, body = {"kind": "checkpoint", "checkpoint": True}, [found[1]]
+            head, body = {"kind": "checkpoint", "checkpoint": True}, [found.states]
+            if self._history is not None and "history" in found.note:
+                self._history.restore(found.note["history"])
         self.facts.fetch_s += time.monotonic() - began
         await self._slot.order(runner, {**head, "do": "load", "task": self.number}, body, self.log)
-        self._next = found[0] + 1 if found else 0
+        self._next = found.superstep + 1 if found else 0
         self._held_by = runner.pid
         self._board.expect(self.number, self._next)
         return True
 
-    async def _meet(self) -> list[Sent] | None:
-        """What all groups sent in the superstep before; None at the first.
+    async def _meet(self) -> Superstep | None:
+        """The superstep before; None at the first.
 
         Raises:
             Leaving: if the worker is to leave and the superstep is not complete.
@@ -153,9 +154,9 @@ class Group:
             raise Leaving
         return complete.result()
 
-    async def _step(self, sent: list[Sent] | None) -> None:
+    async def _step(self, before: Superstep | None) -> None:
         superstep = self._next
-        sections, partials = await self._inputs(sent)
+        sections, partials = await self._inputs(before)
         save = not self._stage.supersteps["resident"] or checkpoint_due(
             self._saver.since_s, self._saver.cost_s
         )
@@ -173,29 +174,26 @@ class Group:
         size = sum(answer["sizes"]) + answer["partials"]
         await self._commit(superstep, encode(answer, body[:size]))
         if self._history is not None:
-            await self._history.stepped(superstep, sent, answer["aggregated"])
+            self._history.stepped(superstep, before, answer["aggregated"])
         if save and not answer["failures"]:
-            self._saver.save(superstep, bytes(body[size:]), answer["save_s"], self._history)
+            self._save(superstep, bytes(body[size:]), answer["save_s"])
         self._next = superstep + 1
         self._stepped = True
 
-    async def _inputs(self, sent: list[Sent] | None) -> tuple[list[bytes], list[bytes]]:
-        if sent is None:
+    async def _inputs(self, before: Superstep | None) -> tuple[list[bytes], list[bytes]]:
+        if before is None:
             return [], []
-        sections = await asyncio.gather(*(one.section(self.number) for one in sent))
-        return sections, await asyncio.gather(*(one.partials() for one in sent))
+        sections = await asyncio.gather(*(one.section(self.number) for one in before.groups))
+        return sections, await asyncio.gather(*(one.partials() for one in before.groups))
 
     async def _commit(self, superstep: int, data: bytes) -> None:
-        """Put the group's object; if there is one already, that is the one that counts."""
-        if self._board.is_complete(superstep):
-            return
         began = time.monotonic()
-        key = layout.sent(self._job_id, superstep, self.number)
-        bucket = self._io.jobs.bucket
-        if not await self._io.create(bucket, key, data):
-            data = await self._io.get(bucket, key)
+        await self._board.put_up(superstep, self.number, data)
         self.facts.commit_s += time.monotonic() - began
-        self._board.put_up(superstep, self.number, Sent(data))
+
+    def _save(self, superstep: int, states: bytes, took_s: float) -> None:
+        unstored = self._board.unstored(superstep, self.number)
+        self._saver.save(superstep, states, took_s, self._history, unstored)
 
     async def _blame(self, lost: RunnerLost) -> None:
         """Charge the loss of a runner to the superstep; after too many, that is a failure of the partition."""
@@ -224,7 +222,7 @@ class Group:
         await self._commit(superstep, data)
         self._given_up = True
         self._next = superstep + 1
-        if not (await self._board.complete(superstep))[self.number].header["failures"]:
+        if not (await self._board.complete(superstep)).groups[self.number].header["failures"]:
             # It had been done before, so others have gone on, and its state cannot be had again.
             raise Refused({"type": lost.kind, "message": f"{failure.item}: {failure.message}"})
 
@@ -240,26 +238,26 @@ class Group:
                 _, body = await self._slot.order(runner, {"do": "save", "task": self.number}, [], self.log)
         except RunnerLost:
             return
-        self._saver.save(self._next - 1, bytes(body), 0.0, self._history)
+        self._save(self._next - 1, bytes(body), 0.0)
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
-    async def _end(self, done: Verdict, sent: list[Sent]) -> None:
+    async def _end(self, done: Verdict, last: Superstep) -> None:
         if done == "failed":
-            failures = [failure for one in sent for failure in one.header["failures"]]
+            failures = [failure for one in last.groups for failure in one.header["failures"]]
             if self._history is not None:
-                await self._history.end(done, self._next, sent, {}, failures)
-            self.facts.outcome = "failed" if sent[self.number].header["failures"] else "partial"
+                await self._history.end(done, self._next, last, {}, failures)
+            self.facts.outcome = "failed" if last.groups[self.number].header["failures"] else "partial"
             return
         async with self._slot.lock:
             runner = await self._slot.runner()
             if runner.pid != self._held_by:
                 raise RunnerLost(-1, "WorkerDied", "the runner died before the end", ours=False)
-            partials = await asyncio.gather(*(one.partials() for one in sent))
+            partials = await asyncio.gather(*(one.partials() for one in last.groups))
             head = {"do": "result", "task": self.number, "partials": [len(one) for one in partials]}
             answer, body = await self._slot.order(runner, head, list(partials), self.log)
         if self._history is not None:
-            await self._history.end(done, self._next, sent, answer["aggregated"], [])
+            await self._history.end(done, self._next, last, answer["aggregated"], [])
         await self._put_part([bytes(body)], answer["count"], answer["failures"])
 
     async def _put_part(

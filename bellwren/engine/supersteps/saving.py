@@ -10,6 +10,7 @@ import asyncio
 import json
 import struct
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from bellwren import layout
@@ -17,6 +18,16 @@ from bellwren.engine.io import Pool
 from bellwren.engine.supersteps.history import History
 
 _LENGTH = struct.Struct("<I")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The states of a group after a superstep."""
+
+    superstep: int
+    note: dict[str, Any]
+    """Of the first group: ``history``, up to the superstep before."""
+    states: bytes
 
 
 class Saver:
@@ -39,8 +50,8 @@ class Saver:
         """Seconds since the last checkpoint, or since the start."""
         return time.monotonic() - self._at
 
-    async def latest(self) -> tuple[int, bytes] | None:
-        """The last checkpoint: its superstep and the states; None if there is none yet."""
+    async def latest(self) -> Checkpoint | None:
+        """The last checkpoint; None if there is none yet."""
         await self.settle()
         prefix = layout.group_checkpoints(self._job_id, self._group)
         entries = await self._io.list_jobs(prefix)
@@ -50,27 +61,22 @@ class Saver:
         data = await self._io.get(self._io.jobs.bucket, key)
         self.saved = int(key[len(prefix) :])
         (length,) = _LENGTH.unpack_from(data)
-        return self.saved, data[_LENGTH.size + length :]
+        start = _LENGTH.size + length
+        return Checkpoint(self.saved, json.loads(data[_LENGTH.size : start]), data[start:])
 
-    async def told(self) -> dict[str, Any]:
-        """What was noted with the last checkpoint beside the states; empty if there is none."""
-        prefix = layout.group_checkpoints(self._job_id, self._group)
-        entries = await self._io.list_jobs(prefix)
-        if not entries:
-            return {}
-        data = await self._io.get(self._io.jobs.bucket, entries[-1].key)
-        (length,) = _LENGTH.unpack_from(data)
-        found: dict[str, Any] = json.loads(data[_LENGTH.size : _LENGTH.size + length])
-        return found
+    def save(
+        self, superstep: int, states: bytes, took_s: float, history: History | None, sent: bytes | None
+    ) -> None:
+        """Start to write a checkpoint; the one before must be there first, so it waits for that.
 
-    def save(self, superstep: int, states: bytes, took_s: float, history: History | None) -> None:
-        """Start to write a checkpoint; the one before must be there first, so it waits for that."""
+        ``sent`` is what the group sent in the superstep, if that has no object of its own yet.
+        """
         note = json.dumps({"history": history.as_dict()} if history else {}, allow_nan=False).encode()
         data = b"".join((_LENGTH.pack(len(note)), note, states))
         self.saved = superstep
         self._at = time.monotonic()
-        clean = history is not None
-        self._under_way = asyncio.create_task(self._write(self._under_way, superstep, data, took_s, clean))
+        writing = self._write(self._under_way, superstep, data, took_s, sent, clean=history is not None)
+        self._under_way = asyncio.create_task(writing)
 
     async def settle(self) -> None:
         """Wait until what was started is written."""
@@ -78,11 +84,22 @@ class Saver:
             await self._under_way
 
     async def _write(
-        self, before: asyncio.Task[None] | None, superstep: int, data: bytes, took_s: float, clean: bool
+        self,
+        before: asyncio.Task[None] | None,
+        superstep: int,
+        data: bytes,
+        took_s: float,
+        sent: bytes | None,
+        *,
+        clean: bool,
     ) -> None:
         if before is not None:
             await before
         began = time.monotonic()
+        if sent is not None:
+            # Whoever goes on from the checkpoint does not send it again.
+            key = layout.sent(self._job_id, superstep, self._group)
+            await self._io.create(self._io.jobs.bucket, key, sent)
         await self._io.put(layout.checkpoint(self._job_id, self._group, superstep), data)
         self.cost_s = took_s + time.monotonic() - began
         if clean:

@@ -20,7 +20,6 @@ from bellwren.engine.stage import Stage
 from bellwren.engine.supersteps.board import Board
 from bellwren.engine.supersteps.group import Group
 from bellwren.engine.supersteps.history import History
-from bellwren.engine.supersteps.saving import Saver
 from bellwren.engine.supersteps.slots import Slot
 from bellwren.store import as_json
 
@@ -93,8 +92,8 @@ class ResidentWorker:
         if await self._io.exists(self._io.jobs.bucket, layout.parting(job_id, round_)):
             return
         await self._io.put(layout.presence(job_id, round_, self._worker), b"here")
-        board = Board(self._io, job_id, self._stage.tasks)
-        groups = [await self._group(number, board) for number in self._mine]
+        board = Board(self._io, job_id, self._stage.tasks, gathers=0 in self._mine)
+        groups = [self._group(number, board) for number in self._mine]
         watch = asyncio.create_task(self._watch())
         try:
             async with asyncio.TaskGroup() as lives:
@@ -106,13 +105,8 @@ class ResidentWorker:
             self._report.tasks += [group.report() for group in groups]
             await self._keep_logs(groups)
 
-    async def _group(self, number: int, board: Board) -> Group:
-        history = None
-        if number == 0:
-            history = History(self._io, self._job_id, self._stage.supersteps["max_supersteps"])
-            told = await Saver(self._io, self._job_id, 0, self._stage.tasks).told()
-            if "history" in told:
-                history.restore(told["history"])
+    def _group(self, number: int, board: Board) -> Group:
+        limit = self._stage.supersteps["max_supersteps"]
         return Group(
             number,
             job_id=self._job_id,
@@ -121,7 +115,7 @@ class ResidentWorker:
             slot=self._slots[number % len(self._slots)],
             board=board,
             source=self._source,
-            history=history,
+            history=History(self._io, self._job_id, limit) if number == 0 else None,
             left=self._left,
         )
 

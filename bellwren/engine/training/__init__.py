@@ -1,6 +1,6 @@
-"""A parameter server without a server: parameters are the sum of a log of updates in storage.
+"""A parameter server without a server: parameters lie in slices, one object each, that pushes replace.
 
-Each push is one object of the log, created once at the first free place (lock-free, as in Hogwild, Niu et al. 2011).
-The log has one order, the same for everyone, so no update is lost, none counts twice, and all see the same parameters
-at the same length of the log. ``ledger`` runs in the supervisor, ``trainer`` and ``values`` in the runner.
+A push reads a slice, adds to it and puts it back if nobody has meanwhile (compare-and-swap; lock-free, as Hogwild, Niu
+et al. 2011, but nothing is lost). A slice says whose pushes are in, so none counts twice. ``storage`` runs in the
+supervisor; ``parameters``, ``trainer``, ``values`` and ``slices`` in the runner.
 """

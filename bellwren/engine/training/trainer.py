@@ -1,88 +1,17 @@
-"""The runner's side: what a train function sees, and the end at which the log becomes the result."""
+"""The runner's side: what a train function sees, and the end at which the slices become the result."""
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Mapping
 from typing import Any
 
 from bellwren.algorithms.functions import Functions
 from bellwren.engine.channel import Channel
 from bellwren.engine.operations import Task, told
-from bellwren.engine.training.values import Values, encode_update, entries
+from bellwren.engine.training import values
+from bellwren.engine.training.parameters import Parameters, Shared
 from bellwren.framing import Frame, Kind
 from bellwren.parts import encode_result
-
-SNAPSHOT_EVERY = 64
-"""Entries of the log between two snapshots."""
-
-
-class Parameters:
-    """The parameters, as one shard reads and changes them."""
-
-    def __init__(self, channel: Channel, shard: int, staleness: int | None) -> None:
-        self._channel = channel
-        self._shard = shard
-        self._staleness = staleness
-        self._lock = threading.Lock()
-        head, data = channel.consult({"ask": "open"})
-        self._values = Values.opened(head, bytes(data))
-        self._catch_up()
-        self._number = 0
-
-    @property
-    def pushed(self) -> int:
-        """Updates of this shard that are in: more than 0 at the start only where an earlier try had got so far."""
-        return self._values.pushed.get(self._shard, 0)
-
-    def pull(self) -> dict[str, Any]:
-        """The parameters with every update that is in by now: arrays by name, numbers where they have no dimensions."""
-        with self._lock:
-            self._catch_up()
-            return self._values.given()
-
-    def push(self, update: Mapping[str, Any], loss: float | None = None) -> bool:
-        """Add to parameters, by name.
-
-        Args:
-            update: for each parameter that changes, what is added to it.
-            loss: noted in the job's history.
-
-        Returns:
-            False if more than ``staleness`` updates came in since the last ``pull``; nothing was added then: pull, and
-            compute it anew. Always True where staleness has no bound.
-
-        Raises:
-            ValueError: for a name or a shape that is not among the parameters.
-            FloatingPointError: if the update is not finite; shard and step are named.
-        """
-        with self._lock:
-            checked = self._values.check(update, f"shard {self._shard}, step {self._number},")
-            if self._number < self.pushed:
-                # An earlier try of this shard had pushed it.
-                self._number += 1
-                return True
-            told = None if loss is None or not math.isfinite(loss) else float(loss)
-            data = encode_update(self._shard, self._number, told, checked)
-            order = {"ask": "append", "from": self._values.length, "staleness": self._staleness}
-            answer, _ = self._channel.consult(order, data)
-            if answer["place"] is None:
-                return False
-            self._number += 1
-            if (answer["place"] + 1) % SNAPSHOT_EVERY == 0:
-                self._keep(answer["place"] + 1)
-            return True
-
-    def _catch_up(self) -> None:
-        _, data = self._channel.consult({"ask": "read", "from": self._values.length})
-        for entry in entries(data):
-            self._values.apply(entry)
-
-    def _keep(self, length: int) -> None:
-        """Write a snapshot, so that whoever starts later reads less. What is not finite is never kept."""
-        self._catch_up()
-        self._channel.consult({"ask": "keep", "length": self._values.length}, self._values.snapshot())
 
 
 class Trainer:
@@ -98,7 +27,7 @@ class Trainer:
         self.shards = shards
         """How many there are."""
         self.parameters = parameters
-        """``pull()`` and ``push(update, loss=None)``."""
+        """``pull()``, ``push(update, loss=None)`` and ``resume()``."""
         self.params = params
         """Parameters of the job."""
 
@@ -128,7 +57,7 @@ def run_train(task: Task, functions: Functions, channel: Channel) -> None:
 
 
 def run_gather(task: Task, functions: Functions, channel: Channel) -> None:
-    """The parameters at the end of the log are the job's result."""
+    """The parameters at the end are the job's result."""
     if task.start == 0:
         channel.at(0)
         _emit(task, channel, task.call(lambda _: _gathered(task, channel), lambda: None, 0))
@@ -136,14 +65,10 @@ def run_gather(task: Task, functions: Functions, channel: Channel) -> None:
 
 
 def _gathered(task: Task, channel: Channel) -> dict[str, Any]:
-    head, data = channel.consult({"ask": "open"})
-    values = Values.opened(head, bytes(data))
-    _, data = channel.consult({"ask": "read", "from": values.length})
-    for entry in entries(data):
-        values.apply(entry)
-    document = {"pushes": sum(values.pushed.values()), "losses": values.losses}
+    shared = Shared(channel, bounded=task.stage.supersteps["staleness"] is not None)
+    document = {"pushes": values.pushes(shared.slices), "losses": values.course(shared.slices)}
     channel.consult({"ask": "end", "document": document})
-    given = values.given()
+    given = values.plain(values.joined(shared.slices))
     if task.format == "jsonl":
         return {name: value if isinstance(value, float) else value.tolist() for name, value in given.items()}
     return given

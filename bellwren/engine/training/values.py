@@ -1,12 +1,14 @@
-"""Named arrays that are the sum of a log of updates, in the runner."""
+"""Named arrays in slices, each with what has been added to it, in the runner."""
 
 from __future__ import annotations
 
-import json
+import math
 import pickle
-import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from bellwren.engine.training.slices import Block, Shape
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,114 +18,140 @@ if TYPE_CHECKING:
 
 KEPT_LOSSES = 1000
 """Most losses that are kept; of more every second, fourth, ... one."""
-_LENGTH = struct.Struct("<Q")
+
+Loss = tuple[float, int, int, float]
+"""When it came in (Unix time), the how manieth push of its shard it came with, the shard, and the loss."""
 
 
-def encode_update(shard: int, number: int, loss: float | None, update: Mapping[str, Array]) -> bytes:
-    """One entry of the log: whose it is, the how manieth of that shard, and what is added."""
-    return pickle.dumps((shard, number, loss, dict(update)), 5)
+@dataclass
+class Slice:
+    """One slice at one moment. It is replaced as a whole, so what is in storage is always of one moment, and finite."""
 
-
-def entries(data: bytes | memoryview) -> Iterator[bytes]:
-    """The entries of an answer, in order."""
-    view, start = memoryview(data), 0
-    while start < len(view):
-        (length,) = _LENGTH.unpack_from(view, start)
-        start += _LENGTH.size
-        yield bytes(view[start : start + length])
-        start += length
-
-
-class Values:
-    """The parameters after some entries of the log. Equal for everyone at the same length."""
-
-    def __init__(self) -> None:
-        self.arrays: dict[str, Array] = {}
-        self.length = 0
-        """Entries of the log that are in."""
-        self.pushed: dict[int, int] = {}
-        """For each shard how many updates of it are in."""
-        self.losses: list[list[Any]] = []
-        """``[place in the log, shard, loss]``."""
-        self._every = 1
-        self._free = True
+    arrays: dict[str, Array]
+    """The rows of each array that lie here."""
+    version: int = 0
+    """Pushes that are in."""
+    pushed: dict[int, int] = field(default_factory=dict)
+    """For each shard the number behind its last push that is in."""
+    losses: list[Loss] = field(default_factory=list)
+    """Of pushes that were counted here."""
+    every: int = 1
+    """Of so many pushes the loss of one is kept."""
 
     @staticmethod
-    def opened(head: Mapping[str, Any], data: bytes) -> Values:
-        """From a snapshot, or from the parameters as the job gave them."""
+    def decode(data: bytes | memoryview) -> Slice:
+        """Read back what ``encode`` wrote."""
+        return Slice(*pickle.loads(data))  # noqa: S301  written by `encode`
+
+    def encode(self) -> bytes:
+        """The slice as one object."""
+        return pickle.dumps((self.arrays, self.version, self.pushed, self.losses, self.every), 5)
+
+    def has(self, shard: int, number: int) -> bool:
+        """Whether a push is in, or one after it."""
+        return number < self.pushed.get(shard, 0)
+
+    def after(
+        self, shard: int, number: int, update: Mapping[str, Array], loss: tuple[float, float] | None = None
+    ) -> Slice:
+        """The slice with a push added; ``loss`` is when it came in and what it was.
+
+        Raises:
+            FloatingPointError: if a parameter were not finite then; shard and number are named.
+        """
         import numpy as np  # noqa: PLC0415  loaded in the runner, by jobs that train
 
-        if head["form"] == "snapshot":
-            found = pickle.loads(data)  # noqa: S301  written by `snapshot`
-            assert isinstance(found, Values)
-            return found
-        values = Values()
-        given = json.loads(data) if head["form"] == "json" else pickle.loads(data)  # noqa: S301  verified by its hash
-        for name, value in given.items():
-            array = np.array(value, dtype=np.result_type(np.asarray(value).dtype, np.float32))
-            if not np.isfinite(array).all():
-                raise ValueError(f"parameter {name!r} is not finite at the start; give finite numbers")
-            values.arrays[name] = array
-        values._free = not given
-        return values
-
-    def snapshot(self) -> bytes:
-        """All of it, to be opened elsewhere."""
-        return pickle.dumps(self, 5)
-
-    def check(self, update: Mapping[str, Any], who: str) -> dict[str, Array]:
-        """An update as arrays.
-
-        Raises:
-            ValueError: for a name or a shape that is not among the parameters.
-            FloatingPointError: if it is not finite; ``who`` is named.
-        """
-        import numpy as np  # noqa: PLC0415
-
-        checked = {}
-        for name, value in update.items():
-            array = np.asarray(value, dtype=np.float64)
-            known = self.arrays.get(name)
-            if known is None and not self._free:
-                raise ValueError(f"push: there is no parameter {name!r}; there are {', '.join(self.arrays)}")
-            if known is not None and array.shape != known.shape:
-                raise ValueError(f"push: {name!r} has the shape {known.shape}, its update {array.shape}")
-            if not np.isfinite(array).all():
-                raise FloatingPointError(
-                    f"{who} pushes an update of {name!r} that is not finite; it was refused, and the parameters are as "
-                    "before. Lower the learning rate, or bound the staleness"
-                )
-            checked[name] = array
-        return checked
-
-    def apply(self, data: bytes) -> None:
-        """Add the next entry of the log; one that is there already, by its shard and number, changes nothing.
-
-        Raises:
-            FloatingPointError: if the parameters are not finite then; the entry's shard and number are named.
-        """
-        import numpy as np  # noqa: PLC0415
-
-        shard, number, loss, update = pickle.loads(data)  # noqa: S301  written by `encode_update`
-        place, self.length = self.length, self.length + 1
-        if number != self.pushed.get(shard, 0):
-            return
+        arrays = dict(self.arrays)
         with np.errstate(over="ignore", invalid="ignore"):
-            after = {
-                name: np.asarray(self.arrays[name] + value) if name in self.arrays else value
-                for name, value in update.items()
-            }
-        for name, array in after.items():
-            if not np.isfinite(array).all():
-                raise FloatingPointError(f"push {number} of shard {shard} made parameter {name!r} infinite")
-        self.arrays |= after
-        self.pushed[shard] = number + 1
-        if loss is not None and place % self._every == 0:
-            self.losses.append([place, shard, loss])
-            if len(self.losses) > KEPT_LOSSES:
-                self._every *= 2
-                self.losses = [one for one in self.losses if one[0] % self._every == 0]
+            for name, value in update.items():
+                known = arrays.get(name)
+                arrays[name] = value if known is None else np.asarray(known + value).astype(known.dtype)
+        for name in update:
+            if not np.isfinite(arrays[name]).all():
+                raise FloatingPointError(
+                    f"shard {shard}, step {number}, would make parameter {name!r} infinite; it was refused, and the "
+                    "parameters are as before. Lower the learning rate, or bound the staleness"
+                )
+        losses, every = self.losses, self.every
+        if loss is not None and self.version % every == 0:
+            losses = [*losses, (loss[0], number, shard, loss[1])]
+            if len(losses) > KEPT_LOSSES:
+                losses, every = losses[::2], every * 2
+        pushed = {**self.pushed, shard: number + 1}
+        return replace(
+            self, arrays=arrays, version=self.version + 1, pushed=pushed, losses=losses, every=every
+        )
 
-    def given(self) -> dict[str, Any]:
-        """The parameters as the user gets them: copies, and plain numbers where there are no dimensions."""
-        return {name: array.copy() if array.ndim else float(array) for name, array in self.arrays.items()}
+
+def given_arrays(given: Mapping[str, Any]) -> dict[str, Array]:
+    """Parameters as the job gives them, as arrays.
+
+    Raises:
+        ValueError: if one is not finite.
+    """
+    import numpy as np  # noqa: PLC0415  as above
+
+    arrays = {}
+    for name, value in given.items():
+        array = np.array(value, dtype=np.result_type(np.asarray(value).dtype, np.float32))
+        if not np.isfinite(array).all():
+            raise ValueError(f"parameter {name!r} is not finite at the start; give finite numbers")
+        arrays[name] = array
+    return arrays
+
+
+def shapes_of(arrays: Mapping[str, Array]) -> dict[str, Shape]:
+    """What there is to cut."""
+    return {
+        name: Shape(len(array), array.nbytes // max(1, len(array))) if array.ndim else Shape(1, array.nbytes)
+        for name, array in arrays.items()
+    }
+
+
+def rows_of(arrays: Mapping[str, Array], blocks: Iterable[Block]) -> dict[str, Array]:
+    """Those rows of the arrays that lie in some blocks."""
+    return {
+        name: arrays[name][start:stop] if arrays[name].ndim else arrays[name]
+        for name, start, stop in blocks
+        if name in arrays
+    }
+
+
+def joined(slices: Iterable[Slice]) -> dict[str, Array]:
+    """The arrays of which slices, in order, hold the rows: copies."""
+    import numpy as np  # noqa: PLC0415  as above
+
+    rows: dict[str, list[Array]] = {}
+    for one in slices:
+        for name, array in one.arrays.items():
+            rows.setdefault(name, []).append(array)
+    return {
+        name: np.concatenate(parts) if len(parts) > 1 else parts[0].copy() for name, parts in rows.items()
+    }
+
+
+def plain(arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """Arrays as the user gets them: plain numbers where there are no dimensions."""
+    return {name: array if array.ndim else float(array) for name, array in arrays.items()}
+
+
+def pushes(slices: Iterable[Slice]) -> int:
+    """How many pushes are in: a push that went to several slices counts once."""
+    most: dict[int, int] = {}
+    for one in slices:
+        for shard, number in one.pushed.items():
+            most[shard] = max(most.get(shard, 0), number)
+    return sum(most.values())
+
+
+def course(slices: Iterable[Slice]) -> list[list[Any]]:
+    """``[push of its shard, shard, loss]`` in order of time, at most ``KEPT_LOSSES``."""
+    found = sorted(loss for one in slices for loss in one.losses)
+    while len(found) > KEPT_LOSSES:
+        found = found[::2]
+    return [[number, shard, loss] for _, number, shard, loss in found]
+
+
+def finite(loss: float | None) -> float | None:
+    """A loss that can be noted; None for one that is none."""
+    return None if loss is None or not math.isfinite(loss) else float(loss)

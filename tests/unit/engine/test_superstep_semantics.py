@@ -15,7 +15,7 @@ from bellwren.engine.supersteps.board import Board
 from bellwren.engine.supersteps.holding import Group, Inbox, Partition
 from bellwren.engine.supersteps.objects import Sent, encode
 from bellwren.engine.supersteps.program import Worker
-from bellwren.engine.supersteps.rules import checkpoint_due, pause_s, verdict
+from bellwren.engine.supersteps.rules import checkpoint_due, first_look_s, pause_s, verdict
 from bellwren.engine.supersteps.worker import Heard
 from bellwren.payload.results import dumps_result
 from tests.engine.iterative import reference
@@ -124,6 +124,12 @@ def test_a_barrier_is_looked_at_again_soon_but_not_all_the_time(waited_s: float)
     assert 0.002 <= pause_s(waited_s) <= 0.25
 
 
+def test_the_first_look_at_a_barrier_comes_a_little_before_the_shortest_of_the_last_waits() -> None:
+    assert first_look_s([]) == 0
+    assert first_look_s([0.02, 0.01, 0.5]) == pytest.approx(0.007)
+    assert first_look_s([60.0]) == 0.25
+
+
 def test_an_aggregate_has_one_way_of_merging() -> None:
     partial: aggregates.Partial = {}
     aggregates.add(partial, "x", 1, "sum")
@@ -164,7 +170,7 @@ def test_a_worker_that_never_comes_or_falls_silent_is_missed_after_the_patience(
 
 
 def test_a_board_knows_what_lies_in_storage_from_what_will_come_from_here() -> None:
-    board = Board(io=None, job_id="j", groups=2)  # type: ignore[arg-type]
+    board = Board(None, "j", 2, gathers=True)  # type: ignore[arg-type]
     board._news = _Silent()  # type: ignore[assignment]
     board.expect(1, 5)
     assert board._expected(4) == set()
