@@ -75,7 +75,7 @@ $(environment): pyproject.toml
 		&& echo "--extra-index-url $(torch_cpu_index)"); \
 	$(pip_install) $$index '$(torch)'
 	@echo "setup: installing Bellwren and what it needs"
-	@$(pip_install) -e '.[predict,infra,local,training,parquet,zstd,dev]'
+	@$(pip_install) -e '.[predict,infra,local,training,parquet,zstd,docs,dev]'
 	@touch $@
 
 $(cdk): infra/cdk-cli/package.json infra/cdk-cli/package-lock.json | $(environment)
