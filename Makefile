@@ -20,7 +20,7 @@ torch := torch==2.13.0
 torch_cpu_index := https://download.pytorch.org/whl/cpu
 
 # Fast ones first: a broken unit test should not wait for a deployment.
-tests := $(wildcard tests/unit tests/engine tests/infra tests/training tests/e2e)
+tests := $(wildcard tests/unit tests/engine tests/infra tests/browser tests/training tests/e2e)
 
 .PHONY: help setup demo test test-fast check format bench evaluate timed chaos clean distclean
 

@@ -1,11 +1,15 @@
-"""``make bench``: run all benchmarks, or those that are named, and write ``benchmarks/results``."""
+"""``make bench``: run all benchmarks, or those that are named; keep what they say in ``benchmarks/results``.
+
+``python -m benchmarks --tables`` runs none, and writes the tables and the README's anew from what is kept.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
+import time
 
-from benchmarks.report import Row, table, write
+from benchmarks.report import Run, about, document, keep, write_summary
 
 BENCHMARKS = (
     *("imports", "warm_map", "many_items", "wordcount", "wordcount_spark", "sort_spark"),
@@ -14,13 +18,20 @@ BENCHMARKS = (
 
 
 def main(names: list[str]) -> None:
-    """Run the named benchmarks, in order."""
-    rows: list[Row] = []
-    for name in names or BENCHMARKS:
-        print(f"{name} ...", file=sys.stderr, flush=True)
-        rows += importlib.import_module(f"benchmarks.{name}").run()
-    print(table(rows))
-    print(f"\nwritten to {write(rows, ' '.join(['python -m benchmarks', *names]))}", file=sys.stderr)
+    """Run the named benchmarks, in order; each is kept as soon as it has ended."""
+    command = " ".join(["python -m benchmarks", *names])
+    if names == ["--tables"]:
+        keep([])
+        names = []
+    else:
+        for name in names or BENCHMARKS:
+            print(f"{name} ...", file=sys.stderr, flush=True)
+            began, where = time.monotonic(), about()
+            rows = importlib.import_module(f"benchmarks.{name}").run()
+            done = Run(name, command, where, rows, round(time.monotonic() - began, 1))
+            print(document([done]).partition("\n")[2], flush=True)
+            print(f"kept in {keep([done])}", file=sys.stderr)
+    write_summary()
 
 
 if __name__ == "__main__":

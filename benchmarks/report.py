@@ -1,4 +1,4 @@
-"""What a benchmark says, and how all of them are written down."""
+"""What a benchmark says, and how all of them are kept: the last run of each, with where and how it was made."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+_KEPT = "latest.json"
+_BEGIN, _END = "<!-- benchmarks: written by python -m benchmarks -->", "<!-- end of benchmarks -->"
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,21 @@ class Row:
     met: bool | None = None
     spread: str = ""
     """Smallest to largest of the runs."""
+    contender: str = ""
+    """Whose figure it is, where several systems were asked for the same ``what``."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The last run of one benchmark."""
+
+    benchmark: str
+    command: str
+    about: dict[str, Any]
+    """Date, commit, machine, load and versions."""
+    rows: list[Row] = field(default_factory=list)
+    took_s: float | None = None
+    """Of the whole benchmark, with its preparations."""
 
 
 def timed(run: Callable[[], object]) -> float:
@@ -43,12 +62,13 @@ def median_of(seconds: Sequence[float]) -> tuple[float, str]:
     return statistics.median(seconds), f"{min(seconds):.3g} to {max(seconds):.3g}, {len(seconds)} runs"
 
 
-def machine() -> dict[str, Any]:
-    """Where and with what the figures were made."""
+def about() -> dict[str, Any]:
+    """Where and with what figures are made now."""
     return {
         "date": time.strftime("%Y-%m-%d"),
+        "commit": _commit(),
         "cpus": os.cpu_count(),
-        "load": os.getloadavg()[0],
+        "load": round(os.getloadavg()[0], 1),
         "machine": platform.machine(),
         "python": platform.python_version(),
         "obstore": version("obstore"),
@@ -56,24 +76,107 @@ def machine() -> dict[str, Any]:
     }
 
 
-def table(rows: Sequence[Row]) -> str:
-    """The rows as a Markdown table."""
-    lines = ["| benchmark | what | value | bar | met | spread |", "|---|---|---|---|---|---|"]
-    for row in rows:
-        met = {True: "yes", False: "no", None: ""}[row.met]
-        value = f"{row.value:.4g} {row.unit}"
-        lines.append(f"| {row.benchmark} | {row.what} | {value} | {row.bar} | {met} | {row.spread} |")
-    return "\n".join(lines)
+def _commit() -> str:
+    """The commit that was measured; with a ``+`` if there were changes on top of it."""
+    told = ["git", "describe", "--always", "--abbrev=7", "--dirty=+", "--exclude=*"]
+    done = subprocess.run(told, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
-def write(rows: Sequence[Row], command: str) -> Path:
-    """Write ``results/latest.{md,json}`` and return the Markdown file."""
-    RESULTS.mkdir(exist_ok=True)
-    about = machine()
-    (RESULTS / "latest.json").write_text(
-        json.dumps({"command": command, **about, "rows": [asdict(row) for row in rows]}, indent=1)
-    )
-    described = ", ".join(f"{name} {value}" for name, value in about.items())
-    path = RESULTS / "latest.md"
-    path.write_text(f"# Benchmarks\n\n`{command}`; {described}\n\n{table(rows)}\n")
+def load(folder: Path = RESULTS) -> list[Run]:
+    """The last run of every benchmark that was ever run."""
+    path = folder / _KEPT
+    if not path.exists():
+        return []
+    return [
+        Run(**{**one, "rows": [Row(**row) for row in one["rows"]]})
+        for one in json.loads(path.read_text("utf-8"))
+    ]
+
+
+def keep(new: Sequence[Run], folder: Path = RESULTS) -> Path:
+    """Put runs in the place of earlier ones of the same benchmarks, write ``latest.{json,md}``; returns the latter.
+
+    What was not run now stays, with its own date and commit.
+    """
+    known = {one.benchmark: one for one in load(folder)}
+    known.update({one.benchmark: one for one in new})
+    folder.mkdir(exist_ok=True)
+    text = json.dumps([asdict(one) for one in known.values()], indent=1, ensure_ascii=False)
+    (folder / _KEPT).write_text(text + "\n", "utf-8")
+    path = folder / "latest.md"
+    path.write_text(document(list(known.values())), "utf-8")
     return path
+
+
+def document(runs: Sequence[Run]) -> str:
+    """All figures as Markdown, benchmark by benchmark."""
+    parts = ["# Benchmarks\n"]
+    for run in runs:
+        described = ", ".join(f"{name} {value}" for name, value in run.about.items())
+        took = f"; took {run.took_s:.0f} s" if run.took_s else ""
+        parts.append(f"## {run.benchmark}\n\n`{run.command}`; {described}{took}\n\n{table(run.rows)}\n")
+    return "\n".join(parts)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Rows as a Markdown table."""
+    return _markdown(
+        ("what", "value", "bar", "met", "spread"),
+        [(_what(row), _value(row), row.bar, _met(row), row.spread) for row in rows],
+    )
+
+
+def summary(runs: Sequence[Run]) -> str:
+    """The README's table: every figure for which there is a bar, whether it is met or not."""
+    return _markdown(
+        ("benchmark", "what", "measured", "bar", "met", "date, load"),
+        [
+            (
+                run.benchmark.replace("_", " "),
+                _what(row),
+                _value(row),
+                row.bar,
+                _met(row),
+                f"{run.about['date']}, {run.about['load']:.1f}",
+            )
+            for run in runs
+            for row in run.rows
+            if row.bar
+        ],
+    )
+
+
+def write_summary(path: Path = ROOT / "README.md", folder: Path = RESULTS) -> None:
+    """Write the table into the README, between its two marks."""
+    path.write_text(with_summary(path.read_text("utf-8"), load(folder)), "utf-8")
+
+
+def with_summary(text: str, runs: Sequence[Run]) -> str:
+    """The text with the table of ``runs`` between its two marks.
+
+    Raises:
+        ValueError: if the marks are not there.
+    """
+    before, begin, rest = text.partition(_BEGIN)
+    _, end, behind = rest.partition(_END)
+    if not (begin and end):
+        raise ValueError(f"there must be a line {_BEGIN} and below it a line {_END}")
+    return f"{before}{begin}\n\n{summary(runs)}\n\n{end}{behind}"
+
+
+def _what(row: Row) -> str:
+    return f"{row.what}: {row.contender}" if row.contender else row.what
+
+
+def _value(row: Row) -> str:
+    return f"{row.value:.3g} {row.unit}".strip()
+
+
+def _met(row: Row) -> str:
+    return {True: "yes", False: "no", None: ""}[row.met]
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

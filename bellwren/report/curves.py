@@ -20,8 +20,12 @@ def forecast_curve(forecast: Document | None, record: Document | None) -> dict[s
     )
     if len(rows) < 2:
         return None
-    actual = record["runtime_s"] if record and record["outcome"] == "SUCCEEDED" else None
-    taken = record["workers"] if record else None
+    measured = None
+    if record and record["outcome"] == "SUCCEEDED" and record["workers"]:
+        measured = {"workers": record["workers"], "runtime_s": record["runtime_s"]}
+        if measured["workers"] not in [row["workers"] for row in rows]:
+            gap = dict.fromkeys(("runtime_s", "runtime_p95_s", "cost_usd"))
+            rows = sorted([*rows, {**gap, "workers": measured["workers"]}], key=lambda row: row["workers"])
     return {
         "memory_mb": choice["memory_mb"],
         "chosen": choice["workers"],
@@ -29,7 +33,10 @@ def forecast_curve(forecast: Document | None, record: Document | None) -> dict[s
         "runtime_s": [row["runtime_s"] for row in rows],
         "runtime_p95_s": [row["runtime_p95_s"] for row in rows],
         "cost_usd": [row["cost_usd"] for row in rows],
-        "actual_s": [actual if row["workers"] == taken else None for row in rows],
+        "actual_s": [
+            measured["runtime_s"] if measured and row["workers"] == measured["workers"] else None
+            for row in rows
+        ],
     }
 
 

@@ -47,13 +47,13 @@ def page(
     title = status.get("name") or status["job_id"]
     line = timeline(stages)
     sections = [
-        ("At a glance", _facts(status, record, forecast)),
+        ("At a glance", _figures(status, record, forecast) + _facts(status, record)),
+        ("Failures", _failures(status)),
         ("Timeline", _timeline(line)),
         ("Forecast and outcome", _forecast(forecast, record)),
         ("Supersteps", '<div id="supersteps"></div>' if superstep_curves(record) else ""),
         ("Stages", _stages(record)),
         ("Cost", _cost(record)),
-        ("Failures", _failures(status)),
         ("Workers", _workers(stages)),
     ]
     body = "".join(f"<section><h2>{name}</h2>{inner}</section>" for name, inner in sections if inner)
@@ -98,20 +98,43 @@ def _shown(value: object) -> str:
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
-def _facts(status: Document, record: Document | None, forecast: Document | None) -> str:
-    rows = list(job_rows(dict(status)))
+def _figures(status: Document, record: Document | None, forecast: Document | None) -> str:
+    """The few figures that everybody looks for first, each with what explains it."""
+    if not record:
+        return ""
+    choice = (forecast or {}).get("choice")
+    expected = (
+        f"forecast {choice['runtime_s']:.3g} s, 95 of 100 runs below {choice['runtime_p95_s']:.3g} s"
+        if choice
+        else "not forecast"
+    )
+    failed = status.get("failed") or 0
+    cards = (
+        ("runtime", f"{record['runtime_s']:.3g} s", expected),
+        (
+            "cost on AWS",
+            f"{record['cost_usd']:.3g} USD",
+            f"forecast {choice['cost_usd']:.3g} USD" if choice else "",
+        ),
+        ("workers", _shown(record["workers"]), f"of {record['memory_mb']:,} MB"),
+        ("items", _shown(record["items"]), f"{failed:,} failed"),
+    )
+    drawn = "".join(
+        f"<div><dt>{name}</dt><dd><b>{escape(value)}</b> <span>{escape(about)}</span></dd></div>"
+        for name, value, about in cards
+    )
+    return f'<dl class="cards">{drawn}</dl>'
+
+
+def _facts(status: Document, record: Document | None) -> str:
+    told = {"job", "status"} | ({"workers", "memory", "failed items", "cost"} if record else set())
+    rows = [row for row in job_rows(dict(status)) if row[0] not in told]
     rows += [("started", status.get("started_at")), ("finished", status.get("finished_at"))]
     if record:
         rows += [
-            ("runtime", f"{record['runtime_s']:.2f} s"),
-            ("items", record["items"]),
             ("input", f"{record['bytes']:,} bytes"),
             ("why so many workers", record["reason"]),
         ]
-    choice = (forecast or {}).get("choice")
-    if choice:
-        said = f"{choice['runtime_s']:.2f} s, in 95 of 100 runs below {choice['runtime_p95_s']:.2f} s"
-        rows.append(("forecast", said))
     return _table((), [row for row in rows if row[1] is not None])
 
 
@@ -120,16 +143,16 @@ def _timeline(line: Timeline) -> str:
         f'<label class="key {kind}"><input type="checkbox" checked data-kind="{kind}"> {_LEGEND[kind]}</label>'
         for kind in line.kinds
     )
-    return f'<div class="legend">{boxes}</div><div class="wide">{svg(line)}</div>'
+    return f'<div class="legend">{boxes}</div>{svg(line)}'
 
 
 def _forecast(forecast: Document | None, record: Document | None) -> str:
     if not forecast:
         return ""
     model = forecast.get("model") or {}
-    facts = [
-        (name, model[name]) for name in ("family", "version", "records", "mre") if model.get(name) is not None
-    ]
+    names = {"family": "family", "version": "version", "records": "records learned from"}
+    names["mre"] = "mean relative error in cross-validation, %"
+    facts = [(said, model[name]) for name, said in names.items() if model.get(name) is not None]
     flags = [str(flag) for flag in forecast.get("flags") or ()]
     drawn = '<div id="forecast"></div>' if forecast_curve(forecast, record) else ""
     said = "".join(f"<p>{escape(text)}</p>" for text in (str(forecast.get("reason") or ""), *flags) if text)

@@ -6,6 +6,7 @@ together, and a slice shows the most remarkable thing that happened in it.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ KINDS = ("failed", "retried", "backup", "retake", "steal", "share", "home", "col
 MOST_BARS = 3000
 MOST_LANES = 100
 SLICES = 250
-_WIDTH, _LEFT, _LANE, _BAR = 1000, 150, 18, 12
+_WIDTH, _LANE, _BAR = 1000, 18, 12
 
 
 @dataclass(frozen=True)
@@ -87,18 +88,21 @@ def _kind(task: Mapping[str, Any]) -> str:
 
 
 def svg(line: Timeline) -> str:
-    """The timeline as one SVG element, of bounded size."""
+    """The timeline as HTML of bounded size: names of the lanes, the bars as one SVG element, and an axis.
+
+    The bars stretch to whatever width there is, so names and axis are text beside them, which does not.
+    """
     if not line.bars:
         return "<p>No worker has reported.</p>"
     lanes, drawn = _whole(line) if len(line.bars) <= MOST_BARS else _sliced(line)
-    height = _LANE * len(lanes) + 30
+    height = _LANE * len(lanes)
+    names = "".join(f'<span class="lane">{escape(name)}</span>' for name in lanes)
     return (
-        f'<svg class="timeline" viewBox="0 0 {_LEFT + _WIDTH + 10} {height}" role="img" '
-        f'aria-label="Timeline of {len(line.lanes)} worker(s) over {line.end_s:.1f} seconds">'
-        + "".join(_label(number, name) for number, name in enumerate(lanes))
-        + "".join(drawn)
-        + _axis(line.end_s, height)
-        + "</svg>"
+        f'<div class="timeline"><div class="lanes">{names}</div><div>'
+        f'<svg viewBox="0 0 {_WIDTH} {height}" height="{height}" preserveAspectRatio="none" tabindex="0" role="img" '
+        f'aria-label="Timeline of {len(line.lanes)} worker(s) over {line.end_s:.1f} seconds. Arrow keys go from bar '
+        f'to bar." aria-describedby="detail">{"".join(drawn)}</svg>{_axis(line.end_s)}</div></div>'
+        '<pre id="detail" aria-live="polite">Point at a bar, touch it, or go along them with the arrow keys.</pre>'
     )
 
 
@@ -107,7 +111,10 @@ def _whole(line: Timeline) -> tuple[Sequence[str], list[str]]:
     order = {kind: number for number, kind in enumerate(reversed(KINDS))}
     drawn = []
     for bar in sorted(line.bars, key=lambda bar: order[bar.kind]):
-        x, width = _LEFT + bar.start_s * scale, max(0.8, (bar.end_s - bar.start_s) * scale)
+        x, width = (
+            bar.start_s * scale,
+            max(0.8, (bar.end_s - bar.start_s) * scale - 1),
+        )  # a gap between neighbours
         y = bar.lane * _LANE + (_LANE - _BAR) / 2
         drawn.append(
             f'<rect class="bar {bar.kind}" x="{x:.1f}" y="{y:.0f}" width="{width:.1f}" height="{_BAR}">'
@@ -137,7 +144,7 @@ def _sliced(line: Timeline) -> tuple[Sequence[str], list[str]]:
     paths: dict[tuple[int, str], list[str]] = defaultdict(list)
     step = _WIDTH // SLICES
     for (lane, slice_), kind in sorted(cells.items()):
-        paths[lane, kind].append(f"M{_LEFT + slice_ * step} {lane * _LANE + 3}h{step}v{_BAR}h-{step}z")
+        paths[lane, kind].append(f"M{slice_ * step} {lane * _LANE + 3}h{step}v{_BAR}h-{step}z")
     drawn = [
         f'<path class="bar {kind}" d="{"".join(pieces)}"><title>{escape(names[lane])}: {kind}</title></path>'
         for (lane, kind), pieces in paths.items()
@@ -145,14 +152,18 @@ def _sliced(line: Timeline) -> tuple[Sequence[str], list[str]]:
     return names, drawn
 
 
-def _label(number: int, name: str) -> str:
-    return f'<text class="lane" x="0" y="{number * _LANE + 13}">{escape(name)}</text>'
-
-
-def _axis(end_s: float, height: int) -> str:
-    marks = [end_s * part / 5 for part in range(6)]
-    return "".join(
-        f'<text class="tick" x="{_LEFT + _WIDTH * number / 5:.0f}" y="{height - 6}" '
-        f'text-anchor="{"start" if number == 0 else "end" if number == 5 else "middle"}">{at:.3g} s</text>'
-        for number, at in enumerate(marks)
+def _axis(end_s: float) -> str:
+    marks = "".join(
+        f'<span style="left:{100 * at / (end_s or 1.0):.1f}%">{at:g} s</span>' for at in _round_times(end_s)
     )
+    return f'<div class="axis">{marks}</div>'
+
+
+def _round_times(end_s: float) -> list[float]:
+    """Some five round numbers of seconds from 0 on."""
+    if end_s <= 0:
+        return [0.0]
+    rough = end_s / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough)
+    return [round(number * step, 9) for number in range(int(end_s / step) + 1)]

@@ -195,3 +195,17 @@ def test_aggregates_that_are_numbers_are_drawn_superstep_by_superstep() -> None:
     assert set(curves["series"]) == {"seconds", "messages", "active partitions", "loss"}
     assert json.dumps(curves, allow_nan=False)
     assert superstep_curves({"history": [{"step": 1, "loss": 2.0}]}) is None
+
+
+@pytest.mark.parametrize(
+    ("end_s", "marks"),
+    [
+        (0.0, ["0"]),
+        (0.07, ["0", "0.02", "0.04", "0.06"]),
+        (9.58, ["0", "2", "4", "6", "8"]),
+        (890.0, ["0", "200", "400", "600", "800"]),
+    ],
+)
+def test_the_axis_has_round_numbers(end_s: float, marks: list[str]) -> None:
+    one = {**worker(0), "finished_at": 1000.0 + end_s}
+    assert re.findall(r">([\d.]+) s</span>", svg(timeline({"map": [one]}))) == marks
