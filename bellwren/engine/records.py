@@ -46,7 +46,7 @@ class RecordSource:
             return Work(task, head, open=lambda: self._stream(chunk), bytes_in=chunk.size)
         pieces = [piece async for piece in fetch(self._io, self._spec, chunk)]
         head["pieces"] = [(piece.segment, piece.offset, len(piece.data)) for piece in pieces]
-        head["plain_text"] = self._is_plain_text(pieces)
+        head["plain_text"] = is_plain_text(self._spec, pieces)
         body = [piece.data for piece in pieces]
         return Work(task, head, body, bytes_in=sum(map(len, body)))
 
@@ -60,13 +60,18 @@ class RecordSource:
 
         return pull
 
-    def _is_plain_text(self, pieces: list[Piece]) -> bool:
-        """Whether the bytes are UTF-8 as they lie there, so that an algorithm may search them without splitting."""
-        spec = self._spec
-        if spec.format != "lines" or spec.encoding != "utf-8" or spec.compression not in ("auto", "none"):
-            return False
-        starts = (piece.data[:MAGIC_BYTES] for piece in pieces if piece.offset == 0)
-        return spec.compression == "none" or all(recognise(start) == "none" for start in starts)
+
+def is_plain_text(spec: InputSpec, pieces: list[Piece]) -> bool:
+    """Whether the lines of these bytes are those of the text, so that an algorithm may search it without splitting it.
+
+    Not where an option makes something else of them: drops bytes between letters, refuses some, or ends lines at one.
+    """
+    if spec.format != "lines" or spec.encoding != "utf-8" or spec.newline is not None:
+        return False
+    if spec.errors not in ("surrogateescape", "replace") or spec.compression not in ("auto", "none"):
+        return False
+    starts = (piece.data[:MAGIC_BYTES] for piece in pieces if piece.offset == 0)
+    return spec.compression == "none" or all(recognise(start) == "none" for start in starts)
 
 
 def read(

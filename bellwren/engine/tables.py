@@ -6,6 +6,7 @@ is goes out, and the next runner builds on it. pyarrow is an extra, on workers a
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from bellwren.payload.codecs import decode
 from bellwren.payload.failure import decode_failure
 
 FAILURE_COLUMN = "bellwren_failure"
-"""Holds what is told of a failed item, as JSON; there only where an item has failed."""
+"""Holds what is told of a failed item, as JSON; there only where an item has failed, or no row has any column."""
 
 
 class Collected:
@@ -86,6 +87,10 @@ def as_row(value: Any) -> dict[str, Any]:
         TypeError: if it is no dict with texts as keys.
     """
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        if FAILURE_COLUMN in value:
+            raise TypeError(
+                f"the column name {FAILURE_COLUMN!r} is taken: failed items are told there; use another"
+            )
         return value
     found = "a dict with keys that are no texts" if isinstance(value, dict) else f"a {type(value).__name__}"
     raise TypeError(
@@ -103,11 +108,17 @@ def write_rows(rows: Sequence[dict[str, Any] | TaskFailure]) -> bytes:
     arrow, parquet = _arrow()
     names = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
     columns = {name: _column(arrow, name, rows) for name in names}
-    if any(isinstance(row, TaskFailure) for row in rows):
+    if not columns or any(isinstance(row, TaskFailure) for row in rows):
         told = [json.dumps(row.as_dict()) if isinstance(row, TaskFailure) else None for row in rows]
         columns[FAILURE_COLUMN] = arrow.array(told, arrow.string())
     target = io.BytesIO()
-    parquet.write_table(arrow.table(columns), target)
+    try:
+        parquet.write_table(arrow.table(columns), target)
+    except (
+        arrow.ArrowException,
+        UnicodeError,
+    ) as error:  # such as an empty dict, which has no columns of its own
+        raise InputError(f"Parquet can't hold these results ({error}); {_OTHER_FORMATS}") from error
     return target.getvalue()
 
 
@@ -130,13 +141,41 @@ def read_rows(data: bytes, *, name: str) -> Iterator[dict[str, Any] | TaskFailur
 def _column(arrow: Any, name: str, rows: Sequence[dict[str, Any] | TaskFailure]) -> Any:
     values = [row.get(name) if isinstance(row, dict) else None for row in rows]
     try:
+        _refuse_mixture(values)
         return arrow.array(values)
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError, arrow.ArrowNotImplementedError, OverflowError) as error:
+    except (arrow.ArrowException, OverflowError, TypeError, ValueError) as error:
         types = ", ".join(sorted({type(value).__name__ for value in values if value is not None}))
         raise InputError(
             f"the column {name!r} has values of type {types}, which one Parquet column can't hold ({error}); give it "
-            'values of one type, or use the output format "jsonl" or "pickle"'
+            f"values of one type, {_OTHER_FORMATS}"
         ) from error
+
+
+def _refuse_mixture(values: Sequence[Any]) -> None:
+    """Raise ValueError where pyarrow would make one type of several: a day of a time, bytes of a text."""
+    if len(kinds := set(map(_kind, values)) - {""}) > 1:
+        raise ValueError(f"{' and '.join(sorted(kinds))} would become one type")
+
+
+def _kind(value: Any) -> str:
+    for kind, name in _KINDS:
+        if isinstance(value, kind):
+            if kind is datetime.datetime:
+                return "times without a zone" if value.tzinfo is None else "times of a zone"
+            return name
+    return ""
+
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "truth values"),
+    (int, "numbers"),
+    (float, "numbers"),
+    (str, "texts"),
+    (bytes, "bytes"),
+    (datetime.datetime, "times"),
+    (datetime.date, "dates"),
+)
+_OTHER_FORMATS = 'or use the output format "jsonl" or "pickle"'
 
 
 def _decoded(encoded: Sequence[bytes], count: int) -> Iterator[dict[str, Any] | TaskFailure]:

@@ -47,7 +47,7 @@ def test_rows_come_back_with_none_where_a_column_was_missing(rows: list[dict[str
     names = {name for row in rows for name in row}
     expected = [{name: row.get(name) for name in names} for row in rows]
     found = read(tables.write_rows(rows))
-    assert found == (expected if names else [{}] * 0)
+    assert found == expected
 
 
 def test_a_failure_stands_in_its_place() -> None:
@@ -56,10 +56,38 @@ def test_a_failure_stands_in_its_place() -> None:
     assert read(tables.write_rows([FAILURE])) == [FAILURE]
 
 
-@pytest.mark.parametrize("values", [[1, "x"], [[1], 2], [{"a": 1}, {"a": "x"}], [2**70, 1]])
+NAIVE, AWARE = datetime.datetime(2024, 1, 1, 5), datetime.datetime(2024, 1, 1, 5, tzinfo=datetime.UTC)
+LOSSY = [["a", b"b"], [1.5, True], [1, True], [datetime.date(2024, 1, 1), NAIVE], [NAIVE, AWARE]]
+"""pyarrow makes one type of these: bytes of a text, a day of a time."""
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, "x"],
+        [[1], 2],
+        [{"a": 1}, {"a": "x"}],
+        [2**70, 1],
+        ["\ud800"],
+        [{1, 2}, {1: 2}],
+        *LOSSY,
+        *map(reversed, LOSSY),
+    ],
+)
 def test_a_column_that_parquet_cannot_hold_is_named(values: list[Any]) -> None:
     with pytest.raises(InputError, match="the column 'bad' has values of type"):
         tables.write_rows([{"good": 1, "bad": value} for value in values])
+
+
+@pytest.mark.parametrize("row", [{"bad": {}}, {"\ud800": 1}], ids=["no-fields", "no-name"])
+def test_what_parquet_cannot_write_is_an_error_of_the_results(row: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="Parquet can't hold these results"):
+        tables.write_rows([row])
+
+
+def test_a_column_of_the_users_does_not_pass_for_failures() -> None:
+    with pytest.raises(TypeError, match="'bellwren_failure' is taken"):
+        tables.as_row({"bellwren_failure": "x"})
 
 
 def test_what_is_no_parquet_is_refused_by_name() -> None:
