@@ -158,12 +158,9 @@ def _refuse_mixture(values: Sequence[Any]) -> None:
 
 
 def _kind(value: Any) -> str:
-    for kind, name in _KINDS:
-        if isinstance(value, kind):
-            if kind is datetime.datetime:
-                return "times without a zone" if value.tzinfo is None else "times of a zone"
-            return name
-    return ""
+    if isinstance(value, datetime.datetime):
+        return "times without a zone" if value.tzinfo is None else "times of a zone"
+    return next((name for kind, name in _KINDS if isinstance(value, kind)), "")
 
 
 _KINDS: tuple[tuple[type, str], ...] = (
@@ -172,7 +169,6 @@ _KINDS: tuple[tuple[type, str], ...] = (
     (float, "numbers"),
     (str, "texts"),
     (bytes, "bytes"),
-    (datetime.datetime, "times"),
     (datetime.date, "dates"),
 )
 _OTHER_FORMATS = 'or use the output format "jsonl" or "pickle"'
