@@ -15,6 +15,7 @@ import boto3
 
 from bellwren import layout, spec
 from bellwren.clients import Access, Clients, LocalAccess, SessionAccess
+from bellwren.control.status import FINAL
 from bellwren.deployment import Deployment
 from bellwren.errors import NestedJob, NotDeployed, SpecError
 from bellwren.job import Job
@@ -354,13 +355,23 @@ class Cloud:
         >>> cloud.jobs()[0].name
         'the latest'
         """
-        folders = self.jobs_store.folders(layout.JOBS)
-        jobs = [Job(self, folder[len(layout.JOBS) : -1]) for folder in folders]
+        return [Job(self, one["job_id"]) for one in self.statuses()]
+
+    def statuses(self, known: Mapping[str, dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+        """The ``status.json`` of every job, the latest first.
+
+        Args:
+            known: statuses by job id from an earlier call; those of jobs that had ended are not read again.
+        """
+        ended = {job_id: one for job_id, one in (known or {}).items() if one["status"] in FINAL}
+
+        def status(job_id: str) -> dict[str, Any]:
+            return ended.get(job_id) or Job(self, job_id).status()
+
+        ids = [folder[len(layout.JOBS) : -1] for folder in self.jobs_store.folders(layout.JOBS)]
         with ThreadPoolExecutor(_PARALLEL) as threads:
-            statuses = list(threads.map(Job.status, jobs))
-        begun = [(str(status["started_at"]), job) for status, job in zip(statuses, jobs, strict=True)
-                 if status.get("started_at")]  # fmt: skip
-        return [job for _, job in sorted(begun, key=lambda one: (one[0], one[1].id), reverse=True)]
+            begun = [one for one in threads.map(status, ids) if one.get("started_at")]
+        return sorted(begun, key=lambda one: (str(one["started_at"]), one["job_id"]), reverse=True)
 
     def job(self, job_id: str) -> Job:
         """Attach to a job, from whatever process started it.

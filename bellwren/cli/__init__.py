@@ -17,6 +17,7 @@ from bellwren.cli.group import Entry, LazyGroup
 COMMANDS = {
     "submit": Entry("bellwren.cli.jobs:submit", "Start the job that a JSON document describes."),
     "status": Entry("bellwren.cli.jobs:status", "Show how a job is doing, or list the jobs."),
+    "jobs": Entry("bellwren.cli.jobs:jobs", "List the latest jobs; --watch follows them."),
     "result": Entry("bellwren.cli.jobs:result", "Wait for a job and print its result."),
     "logs": Entry("bellwren.cli.jobs:logs", "Print what a job's functions printed."),
     "report": Entry("bellwren.cli.jobs:report", "Write the page that explains a job."),

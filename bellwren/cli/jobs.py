@@ -1,7 +1,8 @@
-"""Commands on jobs: submit, status, result, logs, report, cancel, resume."""
+"""Commands on jobs: submit, status, jobs, result, logs, report, cancel, resume."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import click
 from bellwren.cli.connection import connected, stage_option
 from bellwren.cli.output import json_option, show, table
 from bellwren.cli.values import as_data, strict_json
+from bellwren.cli.watching import drawn, plain, rounds
 from bellwren.display import job_rows
 from bellwren.errors import BellwrenError
 from bellwren.job import Job
@@ -67,12 +69,41 @@ def status(job_id: str | None, stage: str | None, local: bool, as_json: bool) ->
     if job_id:
         _show_status(_job(job_id, stage, local), as_json)
         return
-    found = [job.status() for job in connected(stage, local).jobs()]
-    lines = [
-        f"{one['job_id']:<40} {one['status']:<10} {one.get('kind') or '':<12} {_progress(one)}"
-        for one in found
-    ]
-    show(found, "\n".join(lines) or "there are no jobs yet", as_json=as_json)
+    _list(connected(stage, local).statuses(), as_json)
+
+
+@click.command()
+@click.option(
+    "--watch", is_flag=True, help="Show the list again and again, until no job in it runs; Ctrl-C ends it."
+)
+@click.option(
+    "--last", type=click.IntRange(1), default=20, show_default=True, help="How many jobs, the latest first."
+)
+@stage_option
+@json_option
+def jobs(watch: bool, last: int, stage: str | None, local: bool, as_json: bool) -> None:
+    """List the latest jobs: status, progress, workers, time and cost.
+
+    In a pipe, or with --json, --watch waits without a word and prints the list when no job in it runs any longer.
+
+    \b
+    Examples:
+      bellwren jobs
+      bellwren jobs --watch
+      bellwren jobs --json | jq -r '.[] | select(.status == "FAILED") | .job_id'
+    """
+    cloud = connected(stage, local)
+    if not watch:
+        _list(cloud.statuses()[:last], as_json)
+    elif as_json or not sys.stdout.isatty():
+        *_, found = rounds(cloud, last)
+        _list(found, as_json)
+    else:
+        from rich.live import Live  # noqa: PLC0415  a pipe need not wait for it
+
+        with contextlib.suppress(KeyboardInterrupt), Live(auto_refresh=False) as live:
+            for found in rounds(cloud, last):
+                live.update(drawn(found), refresh=True)
 
 
 @click.command()
@@ -189,14 +220,13 @@ def _follow(job: Job, wait: bool, as_json: bool) -> None:
         sys.exit(1)
 
 
+def _list(found: list[dict[str, Any]], as_json: bool) -> None:
+    show(found, plain(found) if found else "there are no jobs yet", as_json=as_json)
+
+
 def _show_status(job: Job, as_json: bool) -> None:
     found = job.status()
     show(found, table(job_rows(found)), as_json=as_json)
-
-
-def _progress(found: dict[str, Any]) -> str:
-    progress = found.get("progress") or {}
-    return f"{progress.get('done')}/{progress['total']} tasks" if progress.get("total") else ""
 
 
 def _lines(value: Any) -> list[str]:

@@ -33,6 +33,7 @@ def test_a_document_is_submitted_and_its_result_read(cloud: Cloud, tmp_path: Pat
     assert shown.exit_code == 0
     assert "SUCCEEDED" in shown.stdout
     assert job_id in run("status").stdout
+    assert job_id in run("jobs", "--watch", "--last", "1").stdout
     assert job_id in [one["job_id"] for one in json.loads(run("status", "--json").stdout)]
     assert sorted(run("result", job_id).stdout.splitlines()) == ["a\t2", "b\t1"]
     assert json.loads(run("result", job_id, "--json").stdout) == {"a": 2, "b": 1}
