@@ -1,0 +1,64 @@
+"""What the documentation points at is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PAGES = [
+    *ROOT.glob("*.md"),
+    *ROOT.glob("docs/**/*.md"),
+    *ROOT.glob("examples/*.md"),
+    *ROOT.glob("benchmarks/results/*.md"),
+]
+LINK = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)", re.MULTILINE)
+SHOWN_BY = re.compile(r'^\[[^\]]+\]: (\S+\.py) "([^"]+)"$', re.MULTILINE)
+
+
+def anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    dead = []
+    for link in ("".join(groups) for groups in LINK.findall(text)):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        path, _, part = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists():
+            dead.append(link)
+        elif part and target.suffix == ".md":
+            headings = re.findall(r"^#+ (.*)", target.read_text("utf-8"), re.MULTILINE)
+            dead += [link] if part not in map(anchor, headings) else []
+    assert dead == []
+
+
+def test_each_claim_names_tests_that_are_there() -> None:
+    text = (ROOT / "docs" / "compare.md").read_text("utf-8")
+    named = SHOWN_BY.findall(text)
+    assert len(named) > 15
+    missing = [
+        name
+        for path, names in named
+        for name in names.split()
+        if f"def {name}(" not in (ROOT / "docs" / path).resolve().read_text("utf-8")
+    ]
+    assert missing == []
+
+
+def test_each_claim_that_names_a_test_names_one_that_is_there() -> None:
+    text = (ROOT / "docs" / "compare.md").read_text("utf-8")
+    homes = dict(re.findall(r"^\[([^\]]+)\]: (\S+\.py)", text, re.MULTILINE))
+    wrong = []
+    for said, label in re.findall(r"\[(test_\w+)…?\]\[(\w+)\]", text):
+        home = (ROOT / "docs" / homes[label]).resolve()
+        if said != home.stem and f"def {said}" not in home.read_text("utf-8"):
+            wrong.append((said, label))
+    assert wrong == []
