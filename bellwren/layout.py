@@ -8,6 +8,8 @@ that expires.
 
 from __future__ import annotations
 
+import re
+
 SPECS = "specs/"
 CODE = "code/"
 SUBMITTED = "submitted/"
@@ -18,6 +20,8 @@ RECORDS = "records/"
 MODELS = "models/"
 QUARANTINE = "quarantine/"
 BATCHES = "batches/"
+ALGORITHM = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+"""Names of algorithms, which are a part of keys: of 1 to 64 letters, digits, hyphens, dots and underscores."""
 
 
 def code(sha256: str) -> str:

@@ -216,6 +216,19 @@ class Store:
             return None
         return str(result["e_tag"])
 
+    def copy(self, source: str, target: str) -> None:
+        """Copy an object of up to 5 GB within the bucket, without reading it.
+
+        Raises:
+            FileNotFoundError: if there is none.
+        """
+        if not (_expressible(source) and _expressible(target)):
+            place = {"Bucket": self.bucket, "Key": source}
+            self._boto3().copy_object(Bucket=self.bucket, Key=target, CopySource=place)
+            return
+        with _named(self.bucket, source):
+            obstore.copy(self._s3, source, target)
+
     def delete(self, keys: list[str]) -> None:
         """Delete objects; a missing one is no error."""
         if keys:

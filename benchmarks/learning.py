@@ -20,7 +20,6 @@ from bellwren.forecasting.answer import Question, answer
 from bellwren.forecasting.costs import cost_of_many
 from bellwren.forecasting.features import Choices
 from bellwren.forecasting.model import RuntimeModel
-from bellwren.learning.calibration import CalibrationState
 from bellwren.learning.merging import merge
 from bellwren.learning.registry import Registry
 from bellwren.learning.training import Lesson
@@ -40,7 +39,6 @@ DEADLINES = (1.5, 3.0, 8.0)
 ERROR_BOUND = 10.0
 COST_BOUND = 1.05
 DEADLINE_BOUND = 0.95
-_QUIET = CalibrationState(0, None, None, drifted=False, reason="")
 
 
 def truth(size: float, rounds: float, workers: float, memory_mb: float) -> float:
@@ -99,7 +97,7 @@ class World:
         from training.learn import learn
 
         merged = merge(self.records, ALGORITHM)  # type: ignore[arg-type]
-        return learn(Lesson(ALGORITHM, merged.labels, self.registry, _QUIET))
+        return learn(Lesson(ALGORITHM, merged.labels, self.registry))
 
     def model(self) -> RuntimeModel:
         """The one in service."""

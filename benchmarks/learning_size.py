@@ -52,7 +52,6 @@ def main() -> None:
     import numpy as np
     import torch
 
-    from bellwren.learning.calibration import CalibrationState
     from bellwren.learning.merging import merge
     from bellwren.learning.registry import Registry
     from bellwren.learning.training import Lesson
@@ -70,8 +69,7 @@ def main() -> None:
     merged = merge(records, "grep")  # type: ignore[arg-type]
     merge_s = time.perf_counter() - began
     began = time.perf_counter()
-    quiet = CalibrationState(0, None, None, drifted=False, reason="")
-    said = learn(Lesson("grep", merged.labels, Registry(models), quiet))  # type: ignore[arg-type]
+    said = learn(Lesson("grep", merged.labels, Registry(models)))  # type: ignore[arg-type]
     learn_s = time.perf_counter() - began
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(

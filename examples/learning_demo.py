@@ -1,56 +1,116 @@
-"""The second half of the demonstration: runs become records, records become a model, and forecasts become right."""
+"""The second half of the demonstration: runs become records, records become a model, and forecasts become right.
+
+The work is a function of one's own, of which nothing is known at first: each item waits for an answer, as it does where
+a web service is called. So the time that a run takes is its work's, also on a laptop that has other things to do.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bellwren import Cloud, Job
 
-RUNS = (("0.txt", 1), ("0.txt", 2), ("0.txt", 4), ("", 4))
-"""Part of the input (nothing: all of it) and workers of the runs that are learned from."""
+ANSWER_S = 0.1
+RUNS = ((30, 1), (30, 4), (60, 2), (60, 4), (90, 2), (90, 4))
+"""Items and workers of the runs that are learned from."""
+HELD_OUT = ((30, 2), (60, 1), (90, 3))
+"""Those that are foreseen before and after it, and run at the end: no model has seen them."""
+MEMORY_MB = 1769
 _BAR = 40
-_PATIENCE_S = 60.0
+_PATIENCE_S = 120.0
+
+
+def call_service(item: int) -> int:
+    """Wait for an answer."""
+    time.sleep(ANSWER_S)
+    return item
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One run, and what was expected of it before it began."""
+    """One run, what was expected of it without a model and with one, and what it took."""
 
     what: str
-    expected_s: float
+    before_s: float
+    after_s: float
     actual_s: float
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What the demonstration came to."""
+
+    outcome: dict[str, Any]
+    """Of the training; empty where it has not ended yet."""
     source: str
+    """Who answered in the end."""
+    runs: Sequence[Compared]
 
-    @property
-    def error(self) -> float:
-        """Relative to the actual runtime."""
-        return abs(self.expected_s - self.actual_s) / self.actual_s
-
-
-def compared(job: Job) -> Compared:
-    """What was expected of a job that has ended, and what came."""
-    record: dict[str, Any] = job.record or {}
-    forecast: dict[str, Any] = job.forecast or {}
-    what = f"{record['bytes'] / 1e6:.0f} MB, {record['workers']} worker(s)"
-    return Compared(what, forecast["choice"]["runtime_s"], record["runtime_s"], _source(forecast))
+    def error(self, which: str) -> float:
+        """Mean error, relative to the actual runtimes, of the forecasts ``before`` or ``after``."""
+        expected = {
+            "before": [one.before_s for one in self.runs],
+            "after": [one.after_s for one in self.runs],
+        }
+        pairs = zip(expected[which], self.runs, strict=True)
+        return sum(abs(said - one.actual_s) / one.actual_s for said, one in pairs) / len(self.runs)
 
 
-def run(cloud: Cloud, uri: str, workers: int, memory_mb: int) -> Job:
-    """Count the words of a part of the input."""
-    document = {
-        "bellwren": 1,
-        "name": "demo learning",
-        "algorithm": "wordcount",
-        "input": {"lines": uri},
-        "workers": workers,
-        "memory_mb": memory_mb,
-    }
-    job = cloud.submit(document, progress=False)
-    job.wait()
+def learn(cloud: Cloud, algorithm: str) -> Learned:
+    """Ask how long some runs will take, make other runs, train, and see who was right.
+
+    ``algorithm`` is the label under which the runs are measured: one that is new begins with nothing.
+    """
+    before = [_expected(cloud, algorithm, items, workers) for items, workers in HELD_OUT]
+    # Starting workers is no part of the work: as many as will be needed are started first.
+    most = max(workers for _, workers in RUNS)
+    cloud.map(time.sleep, [0.5] * most, workers=most, memory_mb=MEMORY_MB, progress=False).wait()
+    for items, workers in RUNS:
+        _run(cloud, algorithm, items, workers)
+    outcome = _train(cloud, algorithm)
+    tested = [_run(cloud, algorithm, items, workers) for items, workers in HELD_OUT]
+    runs = [
+        Compared(
+            f"{items} items, {workers} worker(s)", said, _choice(job)["runtime_s"], _record(job)["runtime_s"]
+        )
+        for (items, workers), said, job in zip(HELD_OUT, before, tested, strict=True)
+    ]
+    return Learned(outcome, _source(tested[-1].forecast or {}), runs)
+
+
+def _expected(cloud: Cloud, algorithm: str, items: int, workers: int) -> float:
+    forecast = cloud.forecast(algorithm, items=items, workers=workers, memory_mb=MEMORY_MB)
+    return float(forecast.choice["runtime_s"])
+
+
+def _run(cloud: Cloud, algorithm: str, items: int, workers: int) -> Job:
+    job = cloud.map(
+        call_service, range(items), algorithm=algorithm, workers=workers, memory_mb=MEMORY_MB, progress=False
+    )
+    job.result()
     return job
+
+
+def _train(cloud: Cloud, algorithm: str) -> dict[str, Any]:
+    """The tick, which the scheduler makes every hour, now."""
+    found = cloud.models.retrain(wait=True)
+    if algorithm not in found["started"]:  # the scheduler's own was a moment faster
+        found = cloud.models.retrain(algorithm, wait=True, timeout_s=_PATIENCE_S)
+    outcome: dict[str, Any] = found["outcomes"].get(algorithm, {})
+    return outcome
+
+
+def _choice(job: Job) -> dict[str, Any]:
+    choice: dict[str, Any] = (job.forecast or {})["choice"]
+    return choice
+
+
+def _record(job: Job) -> dict[str, Any]:
+    record: dict[str, Any] = job.record or {}
+    return record
 
 
 def _source(forecast: dict[str, Any]) -> str:
@@ -58,34 +118,11 @@ def _source(forecast: dict[str, Any]) -> str:
     return f"model {model['version']}" if model else str(forecast.get("source") or "no model")
 
 
-def learn(cloud: Cloud, first: Job, uri: str) -> tuple[Job, dict[str, Any], Job]:
-    """Start as many workers as will be needed, so that all are warm; run the first job again; then some sizes and
-    scale-outs; train; and run it once more.
-
-    Returns:
-        The job before, what came of the training, and the job after.
-    """
-    record: dict[str, Any] = first.record or {}
-    workers, memory_mb = record["workers"], record["memory_mb"]
-    most = max(others for _, others in RUNS)
-    cloud.map(time.sleep, [0.5] * most, workers=most, memory_mb=memory_mb, progress=False).wait()
-    before = run(cloud, uri, workers, memory_mb)
-    for part, others in RUNS:
-        run(cloud, uri + part, others, memory_mb)
-    found = cloud.models.retrain(wait=True)
-    if "wordcount" in found["busy"]:  # the scheduler's own tick was a moment faster
-        found = cloud.models.retrain("wordcount", wait=True, timeout_s=_PATIENCE_S)
-    outcome: dict[str, Any] = found["outcomes"].get("wordcount", {})
-    return before, outcome, run(cloud, uri, workers, memory_mb)
-
-
-def plot(runs: Sequence[tuple[str, Compared]]) -> list[str]:
-    """Bars of expected and actual seconds, and the error in words."""
-    longest = max(max(one.expected_s, one.actual_s) for _, one in runs)
-    lines = []
-    for name, one in runs:
-        for label, seconds in (("expected", one.expected_s), ("actual", one.actual_s)):
+def plot(learned: Learned) -> Iterator[str]:
+    """Bars of expected and actual seconds."""
+    longest = max(max(one.before_s, one.after_s, one.actual_s) for one in learned.runs)
+    for one in learned.runs:
+        told = (("expected before", one.before_s), ("expected after", one.after_s), ("took", one.actual_s))
+        for row, (label, seconds) in enumerate(told):
             bar = "█" * max(1, round(_BAR * seconds / longest))
-            lines.append(f"{name if label == 'expected' else '':<7} {label:<9} {seconds:6.2f} s {bar}")
-        lines.append(f"{'':<7} error     {one.error:6.0%}   by {one.source}")
-    return lines
+            yield f"{one.what if row == 0 else '':<21} {label:<15} {seconds:6.1f} s {bar}"

@@ -6,6 +6,7 @@ On AWS this runs in a container image, for PyTorch fits no zip; on the local clo
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 from bellwren.deployment import Deployment
@@ -14,6 +15,9 @@ from bellwren.learning.queue import RecordQueue
 from bellwren.learning.training import Lesson, Task
 from bellwren.store import Store
 from functions.log import logged
+
+_MARGIN_S = 30.0
+"""Kept for noting what came of it."""
 
 
 @logged
@@ -28,6 +32,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         queue=RecordQueue(os.environ["BELLWREN_RECORDS_QUEUE"]),
         learn=_learn,
         emit=emitter(deployment.stage),
+        until=time.monotonic() + context.get_remaining_time_in_millis() / 1000 - _MARGIN_S,
     )
     return task.run(context.aws_request_id)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -118,6 +117,7 @@ class Packer:
         elif self._with_wheels:
             wanted = wheels.requirements(*(REQUIREMENTS / name for name in group.requirement_files))
             _copy(wheels.unpack(wanted, target, self._cache), folder)
+        _open_up(folder)
         bundle = Bundle(folder, _digest(folder), _sizes(folder))
         if bundle.size_bytes > MAX_UNZIPPED_BYTES:
             raise PackagingError(
@@ -133,7 +133,12 @@ def _copy(source: Path, folder: Path) -> None:
         target = folder / path.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-        os.chmod(target, 0o644)  # whoever deploys has an umask of their own
+
+
+def _open_up(folder: Path) -> None:
+    """Let everybody read: whoever deploys has an umask of their own, and functions run under another account."""
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from bellwren.learning.calibration import WINDOW
 from bellwren.learning.merging import Labelled
 
 MOST_REPEATS = 8
@@ -18,38 +17,37 @@ MOST = 6000
 """Runs that are kept in all."""
 
 
-def chosen(labels: Sequence[Labelled], *, drifted: bool) -> list[Labelled]:
+def chosen(labels: Sequence[Labelled], *, since: str = "", vanished: int = 0) -> list[Labelled]:
     """The runs to learn from, in order of time.
 
     Args:
         labels: In order of time.
-        drifted: The last forecasts were beyond their band, so the past says less about the future: a cell that has
-            recent runs (among the last `WINDOW`) is known by those alone. Cells without one keep what there is, since
-            nothing better is known of them.
+        since: ISO 8601 time at which the world changed, so that the past before it says less about the future: a cell
+            that has runs since then is known by those alone. Cells without one keep what there is, since nothing better
+            is known of them. Empty: all count.
+        vanished: Trainings that ended without a word one after the other; each halves the bounds.
     """
-    known = _without_superseded(labels) if drifted else list(labels)
+    renewed = {_cell(one) for one in labels if one.started_at >= since} if since else set()
+    most_contexts, most = (max(1, bound >> vanished) for bound in (MOST_CONTEXTS, MOST))
     cells: dict[tuple[object, ...], int] = defaultdict(int)
     contexts: set[str] = set()
     kept: list[Labelled] = []
-    for one in reversed(known):
-        run = one.parsed.label.execution
-        cell = (run.context, *run.cell)
-        if run.context not in contexts and len(contexts) == MOST_CONTEXTS:
+    for one in reversed(labels):
+        if len(kept) == most:
+            break
+        cell = _cell(one)
+        if one.started_at < since and cell in renewed:
             continue
-        if cells[cell] == MOST_REPEATS or len(kept) == MOST:
+        if one.execution.context not in contexts and len(contexts) == most_contexts:
             continue
-        contexts.add(run.context)
+        if cells[cell] == MOST_REPEATS:
+            continue
+        contexts.add(one.execution.context)
         cells[cell] += 1
         kept.append(one)
     return kept[::-1]
 
 
-def _without_superseded(labels: Sequence[Labelled]) -> list[Labelled]:
-    recent = labels[-WINDOW:]
-    renewed = {_cell(one) for one in recent}
-    return [one for one in labels[:-WINDOW] if _cell(one) not in renewed] + list(recent)
-
-
 def _cell(one: Labelled) -> tuple[object, ...]:
-    run = one.parsed.label.execution
+    run = one.execution
     return (run.context, *run.cell)

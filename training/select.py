@@ -6,6 +6,8 @@ family is a candidate. Champion and challenger: a new model takes over only if i
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +32,8 @@ SPLITS = 2
 BELLAMY_CONTEXTS = 3
 BELLAMY_RUNS = 500
 BELLAMY_EPOCHS = 300
+BELLAMY_S = 400.0
+"""Seconds that so many runs and epochs take at most, on one core; with less time left it does not take part."""
 TOLERANCE = 1.02
 """A challenger may be 2 % (relative) worse than the champion's error on the same tests: less is chance."""
 
@@ -50,14 +54,22 @@ class Selection:
     reason: str
 
 
-def candidates(executions: Sequence[Execution]) -> list[Family]:
+def candidates(
+    executions: Sequence[Execution], *, until: float = math.inf, vanished: int = 0
+) -> list[Family]:
     """The families that can be tried on so many runs in the time that a training has.
 
     Bellamy learns from several contexts or not at all, and takes the longest by far; the others always take part.
+
+    Args:
+        executions: What is to be learned from.
+        until: When the training has to be over, on the monotonic clock.
+        vanished: Trainings that ended without a word before this one.
     """
     contexts = len({run.context for run in executions})
     slow: list[Family] = []
-    if contexts >= BELLAMY_CONTEXTS and len(executions) <= BELLAMY_RUNS:
+    time_is_left = time.monotonic() + BELLAMY_S < until and not vanished
+    if contexts >= BELLAMY_CONTEXTS and len(executions) <= BELLAMY_RUNS and time_is_left:
         slow.append(Bellamy(settings=Pretraining(epochs=BELLAMY_EPOCHS)))
     return [Ours(), Ernest(), Bell(), *slow]
 
@@ -91,10 +103,8 @@ def select(
     return Selection(best, ranked, errors[best.name], errors, details, reason)
 
 
-def takes_over(challenger_mre: float, champion_mre: float | None) -> tuple[bool, str]:
+def takes_over(challenger_mre: float, champion_mre: float) -> tuple[bool, str]:
     """Whether a new model replaces the one in service, both measured on the same tests, and why."""
-    if champion_mre is None:
-        return True, "there was no model in service"
     better = challenger_mre <= champion_mre * TOLERANCE
     verb = "is not worse than" if better else "is worse than"
     return (
@@ -104,10 +114,13 @@ def takes_over(challenger_mre: float, champion_mre: float | None) -> tuple[bool,
 
 
 def _unanswered(fold: Fold, task: Task) -> list[Score]:
-    """What a family of single contexts would answer without enough runs: the middle of all runs of the others."""
-    if not fold.general:
+    """What a family of single contexts would answer without enough runs: the middle of all runs of the others, or where
+    there are none of those shown. So every family is measured on the same tests.
+    """
+    known = fold.general or task.shown
+    if not known:
         return []
-    middle = float(np.median([run.runtime_s for run in fold.general]))
+    middle = float(np.median([run.runtime_s for run in known]))
     count = len(task.tests)
     return score_prediction(task, lognormal(np.full(count, np.log(middle)), np.ones(count)))
 

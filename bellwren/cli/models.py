@@ -112,6 +112,9 @@ def retrain(algorithm: str | None, wait: bool, stage: str | None, local: bool, a
     lines = [f"{name}: {_outcome(found['outcomes'].get(name))}" for name in found["started"]]
     lines += [f"{name}: nothing new" for name in found["unchanged"]]
     lines += [f"{name}: a training is under way" for name in found["busy"]]
+    lines += [
+        f"{name}: at the next tick, which has more algorithms than one tick trains" for name in found["later"]
+    ]
     if found["strange"]:
         lines.append(f"{found['strange']} message(s) of the queue name no record")
     show(found, "\n".join(lines) or "there are no new records", as_json=as_json)

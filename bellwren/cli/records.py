@@ -27,6 +27,11 @@ def records() -> None:
     "--skip-faulty", is_flag=True, help="Leave out rows that are wrong, instead of importing nothing."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be imported.")
+@click.option(
+    "--undo",
+    is_flag=True,
+    help="Delete what an import of the same table with the same mapping wrote, and nothing else.",
+)
 @stage_option
 @json_option
 def import_command(
@@ -35,6 +40,7 @@ def import_command(
     mapping: Path | None,
     skip_faulty: bool,
     dry_run: bool,
+    undo: bool,
     stage: str | None,
     local: bool,
     as_json: bool,
@@ -58,7 +64,14 @@ def import_command(
     Examples:
       bellwren records import c3o/ --dry-run
       bellwren records import runs.csv --mapping mapping.json && bellwren retrain --wait
+      bellwren records import runs.csv --mapping wrong.json --undo && bellwren retrain ALGORITHM
     """
+    if undo:
+        gone = connected(stage, local).records.undo_import(path, mapping, dry_run=dry_run)
+        verb = "would be deleted" if dry_run else "deleted"
+        text = "\n".join(f"{count} record(s) of {name} {verb}" for name, count in sorted(gone.items()))
+        show({"deleted": dict(gone), "dry_run": dry_run}, text or "none of it is there", as_json=as_json)
+        return
     with progress() as report:
         report(f"importing {path.name}")
         found = connected(stage, local).records.import_table(
@@ -69,6 +82,7 @@ def import_command(
     lines += [f"{found.there} were there from an earlier import"] if found.there else []
     lines += [f"{found.repeats} row(s) equal another and count as repeats of it"] if found.repeats else []
     lines += [f"left out: {fault}" for fault in found.left_out]
+    lines += [f"note: {one}" for one in found.mixed]
     lines += [f"{name} was read as {how}" for name, how in sorted(found.read_as.items())]
     show({**found.as_dict(), "dry_run": dry_run}, "\n".join(lines), as_json=as_json)
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bellwren import layout
 from bellwren.errors import BellwrenError, NotDeployed
 from bellwren.learning.registry import Registry, UnknownModel
 from bellwren.learning.state import LearningState
@@ -51,7 +50,7 @@ class Models:
         shown = version or pointer.version
         if shown is None:
             # Trainings may have been tried, and that is worth showing.
-            if not self._state(algorithm):
+            if not LearningState(self._store, algorithm).read():
                 self._registry.card(algorithm, "")
             return {**self._summary(algorithm), "card": None}
         card = self._registry.card(algorithm, shown)
@@ -87,8 +86,8 @@ class Models:
             report: Is told what is being waited for.
 
         Returns:
-            ``{"started": {algorithm: batch}, "unchanged": [...], "busy": [...], "messages", "strange", "outcomes"}``;
-            ``outcomes`` has what came of each training that was waited for.
+            ``{"started": {algorithm: batch}, "unchanged": [...], "busy": [...], "later": [...], "messages", "strange",
+            "outcomes"}``; ``outcomes`` has what came of each training that was waited for.
 
         Raises:
             NoRecords: there is no record of the algorithm.
@@ -109,7 +108,8 @@ class Models:
             while algorithm in found["busy"] and time.monotonic() < until:
                 report(f"waiting for a training of {algorithm} that is under way")
                 time.sleep(_BUSY_POLL_S)
-                if not LearningState(self._store, str(algorithm)).read().get("lease"):
+                state = LearningState(self._store, str(algorithm))
+                if not state.leased(state.read()):
                     return self.retrain(
                         algorithm, wait=True, timeout_s=until - time.monotonic(), report=report
                     )
@@ -140,26 +140,23 @@ class Models:
             last: Document = document.get("last") or {}
             if last.get("batch") == batch:
                 return last
-            lease = document.get("lease") or {}
-            if lease.get("batch") not in (batch, None):
+            if document.get("lease", {}).get("batch") != batch or not state.leased(document):
                 return {
                     "outcome": "FAILED",
-                    "reason": "it ended without a word, and another one is under way",
+                    "reason": "it was killed, for want of memory or time or from outside; its records are taken by the "
+                    "next one",
                 }
             time.sleep(_POLL_S)
         raise RetrainFailed(
             f"the training of {algorithm} has not ended yet; see later with: bellwren models show {algorithm}"
         )
 
-    def _state(self, algorithm: str) -> Document:
-        found: Document = self._store.find_json(layout.learning(algorithm)) or {}
-        return found
-
     def _summary(self, algorithm: str) -> Document:
-        pointer, state = self._registry.current(algorithm), self._state(algorithm)
+        learning = LearningState(self._store, algorithm)
+        pointer, state = self._registry.current(algorithm), learning.read()
         try:
             card = self._registry.card(algorithm, pointer.version) if pointer.version else {}
-        except (UnknownModel, ValueError):
+        except UnknownModel:
             card = {}  # missing or damaged: the version says which one should be there
         return {
             "algorithm": algorithm,
@@ -173,5 +170,5 @@ class Models:
             "versions": self._registry.versions(algorithm),
             "calibration": state.get("calibration"),
             "last": state.get("last"),
-            "training": bool(state.get("lease")),
+            "training": learning.leased(state),
         }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from bellwren import layout
 from bellwren.errors import BellwrenError
 from bellwren.learning.quarantine import quarantined
+from bellwren.records.document import RecordDocument
 from bellwren.records.execution import Execution
 from bellwren.records.foreign import TIME, record_of
 from bellwren.records.importing import Imported, read_folder, read_table, record_ids
@@ -22,8 +23,6 @@ from bellwren.store import Store, as_json
 
 _PARALLEL = 16
 _SHOWN_FAULTS = 10
-_ALGORITHM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-"""As a job document's ``algorithm``: the name is a part of keys."""
 
 
 class FaultyRows(BellwrenError):
@@ -44,10 +43,17 @@ class ImportedRecords:
     """Rows that are wrong, each with what is."""
     read_as: dict[str, str]
     """For each file the known layout, or the mapping, that it was read with."""
+    mixed: tuple[str, ...] = ()
+    """Columns of numbers that are read as texts, because of one that is."""
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
-        return {**vars(self), "written": dict(self.written), "left_out": list(self.left_out)}
+        return {
+            **vars(self),
+            "written": dict(self.written),
+            "left_out": list(self.left_out),
+            "mixed": list(self.mixed),
+        }
 
 
 class Records:
@@ -71,12 +77,7 @@ class Records:
             MappingError: a header is not understood: the column, unit or repetition is named.
             FaultyRows: rows are wrong, and are not to be skipped.
         """
-        found = (
-            read_folder(path, mapping)
-            if path.is_dir()
-            else read_table(path, read_mapping(mapping) if mapping else None)
-        )
-        _check_algorithms(found)
+        found = _read(path, mapping)
         faults = tuple(str(fault) for fault in found.faults)
         if faults and not skip_faulty:
             more = f"\n  and {len(faults) - _SHOWN_FAULTS} more" if len(faults) > _SHOWN_FAULTS else ""
@@ -85,28 +86,48 @@ class Records:
                 f"{len(faults)} row(s) of {path.name} are wrong, so nothing was imported:\n{lines}{more}\n"
                 "Mend them, or leave them out with --skip-faulty."
             )
-        new = self._write(found.executions, dry_run=dry_run)
+        documents, there = self._sorted(found.executions)
+        new = {key: document for key, document in documents.items() if key not in there}
+        if not dry_run:
+            self._write(new)
         return ImportedRecords(
-            Counter(run.algorithm for run in new),
-            len(found.executions) - len(new),
+            Counter(str(document["algorithm"]) for document in new.values()),
+            len(there),
             found.duplicates,
             faults,
             dict(found.read_as),
+            found.mixed,
         )
 
-    def _write(self, runs: tuple[Execution, ...], *, dry_run: bool) -> list[Execution]:
-        documents = [record_of(run, name) for run, name in zip(runs, record_ids(runs), strict=True)]
-        keys = [layout.execution_record(one["algorithm"], one["job_id"], TIME) for one in documents]
-        there = {
-            entry.key
-            for algorithm in {run.algorithm for run in runs}
-            for entry in self._store.list(layout.records(algorithm))
-        }
-        wanted = [at for at, key in enumerate(keys) if key not in there]
+    def undo_import(self, path: Path, mapping: Path | None = None, *, dry_run: bool = False) -> Counter[str]:
+        """Delete the records that an import of the same tables with the same mapping wrote, and no others.
+
+        For an import whose mapping was wrong, say in a unit. The bucket keeps what is deleted as old versions.
+
+        Returns:
+            How many were deleted, by algorithm.
+
+        Raises:
+            MappingError: a header is not understood.
+        """
+        documents, there = self._sorted(_read(path, mapping).executions)
         if not dry_run:
-            with ThreadPoolExecutor(_PARALLEL) as threads:
-                list(threads.map(lambda at: self._store.create(keys[at], as_json(documents[at])), wanted))
-        return [runs[at] for at in wanted]
+            self._store.delete(sorted(there))
+        return Counter(str(documents[key]["algorithm"]) for key in there)
+
+    def _sorted(self, runs: Sequence[Execution]) -> tuple[dict[str, RecordDocument], set[str]]:
+        """The records of runs by their keys, and which of these are there."""
+        made = [record_of(run, name) for run, name in zip(runs, record_ids(runs), strict=True)]
+        documents = {layout.execution_record(one["algorithm"], one["job_id"], TIME): one for one in made}
+        algorithms = {run.algorithm for run in runs}
+        there = {entry.key for name in algorithms for entry in self._store.list(layout.records(name))} & set(
+            documents
+        )
+        return documents, there
+
+    def _write(self, documents: Mapping[str, RecordDocument]) -> None:
+        with ThreadPoolExecutor(_PARALLEL) as threads:
+            list(threads.map(lambda key: self._store.create(key, as_json(documents[key])), documents))
 
     def counts(self) -> dict[str, int]:
         """How many records there are of each algorithm."""
@@ -154,9 +175,19 @@ def _row(content: bytes) -> dict[str, Any]:
     return {**{name: document.get(name) for name in _FIELDS}, "expected_s": expected, "learned_from": verdict}
 
 
+def _read(path: Path, mapping: Path | None) -> Imported:
+    found = (
+        read_folder(path, mapping)
+        if path.is_dir()
+        else read_table(path, read_mapping(mapping) if mapping else None)
+    )
+    _check_algorithms(found)
+    return found
+
+
 def _check_algorithms(found: Imported) -> None:
     for algorithm in {run.algorithm for run in found.executions}:
-        if not _ALGORITHM.fullmatch(algorithm):
+        if not layout.ALGORITHM.fullmatch(algorithm):
             raise FaultyRows(
                 f"the algorithm is called {algorithm[:80]!r}; allowed: 1 to 64 letters, digits, hyphens, dots and "
                 'underscores, the first a letter or digit. Name it in the mapping: "algorithm": "..."'

@@ -52,17 +52,17 @@ def vcpus(memory_mb: Array) -> Array:
 def analytic(work: Work, choices: Choices, sample: Sample | None = None) -> Prediction:
     """Start + work / (workers x vCPUs) x imbalance x stragglers, with a wide band.
 
-    The work is the sample's, scaled to the whole, or else the stated default by bytes or items. The imbalance is the
-    last wave of tasks that does not fill the workers. Raises ValueError for a sample that measured nothing.
+    The work is the sample's, scaled to the whole, or else the stated default by bytes or items, whichever is more. The
+    imbalance is the last wave of tasks that does not fill the workers. Raises ValueError for a sample that measured
+    nothing.
     """
     if sample is not None and not (sample.seconds > 0 and 0 < sample.share <= 1):
         raise ValueError(f"a sample of {sample.seconds} s for a share of {sample.share} says nothing")
     if sample is not None:
         total = sample.seconds / sample.share
     else:
+        # Items have a size too, as they are sent to the workers; it says nothing of what a function does with them.
         total = max((work.bytes or 0.0) / (DEFAULT_MB_PER_S * 1e6), (work.items or 0.0) * DEFAULT_ITEM_S, 0.1)
-        if work.bytes:
-            total = max(work.bytes / (DEFAULT_MB_PER_S * 1e6), 0.1)
     memory = np.where(np.isfinite(choices.memory_mb), choices.memory_mb, MB_PER_VCPU)
     workers = choices.workers
     busy = np.minimum(workers, work.tasks) if work.tasks else workers

@@ -53,15 +53,31 @@ class CalibrationState:
 
 def outcome(record: Mapping[str, Any]) -> Outcome | None:
     """What a record says of its forecast; None where no model made one, or it was not followed."""
-    forecast, model = record.get("forecast"), record.get("model")
-    if not isinstance(forecast, dict) or not isinstance(model, dict):
+    expected, runtime = _followed(record), record.get("runtime_s")
+    if expected is None or not isinstance(record.get("model"), dict):
         return None
-    followed = all(forecast.get(name) == record.get(name) for name in ("workers", "memory_mb"))
-    numbers = [forecast.get("runtime_s"), forecast.get("runtime_p95_s"), record.get("runtime_s")]
-    if not followed or not all(_positive(number) for number in numbers):
+    numbers = [expected.get("runtime_s"), expected.get("runtime_p95_s"), runtime]
+    if not all(_positive(number) for number in numbers):
         return None
-    expected, high, runtime = (float(number) for number in numbers if number is not None)
-    return Outcome(str(record.get("started_at") or ""), runtime, expected, high)
+    usual, high, actual = (float(number) for number in numbers if number is not None)
+    return Outcome(str(record.get("started_at") or ""), actual, usual, high)
+
+
+def unaided(record: Mapping[str, Any]) -> float | None:
+    """Seconds that were expected of a run without a model; None where one made the forecast, or it was not followed."""
+    expected = _followed(record)
+    if expected is None or record.get("model") is not None or not _positive(expected.get("runtime_s")):
+        return None
+    return float(expected["runtime_s"])
+
+
+def _followed(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The forecast of the choice that was taken in the end."""
+    forecast = record.get("forecast")
+    if not isinstance(forecast, dict):
+        return None
+    same = all(forecast.get(name) == record.get(name) for name in ("workers", "memory_mb"))
+    return forecast if same else None
 
 
 def calibration(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -17,12 +18,16 @@ from bellwren.store import Store
 Start = Callable[[str, str], None]
 """Start the training of (algorithm, batch), and do not wait for it."""
 
-LEASE_S = 1080.0
-"""How long a training that says nothing is taken to be under way: its function ends within 15 minutes."""
 MOST = 5000
 """Messages that one tick takes; the others are there at the next."""
 AT_ONCE = 10
-"""Algorithms from which on a tick takes no more messages: trainings need memory, on a laptop's local cloud too."""
+"""Algorithms from which on a tick takes no more messages, and that it trains at most: trainings need memory, on a
+laptop's local cloud too."""
+_log = logging.getLogger(__name__)
+
+
+class TrainingsNotStarted(RuntimeError):
+    """One algorithm's trouble, which has kept no other from its training."""
 
 
 @dataclass
@@ -36,6 +41,8 @@ class Collected:
     """Algorithms whose records had all been taken by an earlier training: their messages were old."""
     busy: list[str] = field(default_factory=list)
     """Algorithms whose training is under way: their messages come again."""
+    later: list[str] = field(default_factory=list)
+    """Algorithms beyond those that one tick trains: their messages come again."""
     unknown: list[str] = field(default_factory=list)
     """Algorithms that a training was asked for and that have no record."""
     strange: int = 0
@@ -57,7 +64,11 @@ class Tick:
     clock: Callable[[], float] = time.time
 
     def collect(self, until: float = float("inf")) -> Collected:
-        """Take what is in the queue and start what it asks for. ``until``: on the monotonic clock."""
+        """Take what is in the queue and start what it asks for. ``until``: on the monotonic clock.
+
+        Raises:
+            TrainingsNotStarted: some could not be started, the others were; the messages come again.
+        """
         seen: set[str] = set()
 
         def enough(handful: Sequence[Message]) -> bool:
@@ -67,14 +78,28 @@ class Tick:
         messages = self.queue.take(MOST, until, enough=enough)
         found = sort_messages(messages)
         done = Collected(messages=len(messages), strange=len(found.strange))
+        failed: dict[str, Exception] = {}
         for algorithm, group in found.algorithms.items():
-            self._train(algorithm, group, done, always=False)
+            if len(done.started) == AT_ONCE:
+                done.later.append(algorithm)
+                continue
+            try:
+                self._train(algorithm, group, done, always=False)
+            except Exception as error:  # noqa: BLE001  the others are started first
+                _log.exception("no training of %r could be started", algorithm)
+                failed[algorithm] = error
+        if failed:
+            raise TrainingsNotStarted(
+                f"no training could be started of: {', '.join(failed)}; started: {', '.join(done.started) or 'none'}"
+            ) from next(iter(failed.values()))
         return done
 
     def demand(self, algorithm: str) -> Collected:
         """Start a training of one algorithm whether it has new records or not."""
         done = Collected()
-        if any(True for _ in self.records.list(layout.records(algorithm))):
+        # A part of a path, such as ``grep/2026``, has records below it too, of which none would be its own.
+        named = layout.ALGORITHM.fullmatch(algorithm)
+        if named and any(True for _ in self.records.list(layout.records(algorithm))):
             self._train(algorithm, (), done, always=True)
         else:
             done.unknown.append(algorithm)
@@ -92,7 +117,7 @@ class Tick:
             done.unchanged.append(algorithm)
             return
         batch = uuid.uuid4().hex[:16]
-        if not state.take(batch, LEASE_S):
+        if not state.take(batch):
             done.busy.append(algorithm)
             return
         try:

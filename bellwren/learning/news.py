@@ -30,6 +30,7 @@ class Sorted:
     """Messages by what they speak of."""
 
     algorithms: Mapping[str, tuple[Message, ...]]
+    """In the order of their first messages."""
     strange: tuple[Message, ...]
     """Those that name no record. They stay in the queue until it puts them with the dead letters."""
 
@@ -44,7 +45,7 @@ def sort_messages(messages: Iterable[Message]) -> Sorted:
             strange.append(message)
         else:
             found.setdefault(algorithm, []).append(message)
-    return Sorted({name: tuple(group) for name, group in sorted(found.items())}, tuple(strange))
+    return Sorted({name: tuple(group) for name, group in found.items()}, tuple(strange))
 
 
 def record_key(body: str) -> str | None:
@@ -61,4 +62,4 @@ def algorithm_of(key: str | None) -> str | None:
     """Algorithm of a record's key, or None where it is no key of a record."""
     parts = (key or "").split("/")
     is_record = len(parts) == _DEPTH and parts[0] + "/" == layout.RECORDS and parts[-1].endswith(".json")
-    return (parts[1] or None) if is_record else None
+    return parts[1] if is_record and layout.ALGORITHM.fullmatch(parts[1]) else None

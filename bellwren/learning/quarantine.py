@@ -10,22 +10,31 @@ from bellwren import layout
 from bellwren.store import Entry, Store, as_json
 
 _REASON = ".reason.json"
+_COPIED_BYTES = 5 * 2**30
+"""S3 copies no more in one request. What is larger stays where it is, with its reason."""
 
 
-def quarantine(records: Store, entry: Entry, content: bytes, reason: str) -> None:
+def quarantine(records: Store, entry: Entry, reason: str) -> None:
     """Move a record; the copy is there before the original goes, whatever happens in between.
 
     The bucket is versioned, so the original is kept as an old version too.
     """
-    records.put(layout.quarantined(entry.key), content)
+    moved = entry.size <= _COPIED_BYTES
+    if moved:
+        try:
+            records.copy(entry.key, layout.quarantined(entry.key))
+        except FileNotFoundError:  # another training was faster
+            return
     said = {
         "key": entry.key,
         "etag": entry.etag,
         "reason": reason,
+        "moved": moved,
         "quarantined_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     records.put(layout.quarantine_reason(entry.key), as_json(said))
-    records.delete([entry.key])
+    if moved:
+        records.delete([entry.key])
 
 
 def quarantined(records: Store, algorithm: str = "") -> Iterator[dict[str, Any]]:

@@ -68,10 +68,16 @@ class Registry:
             return Pointer(None, {}, found[1])  # damaged: whoever publishes next replaces it
 
     def card(self, algorithm: str, version: str) -> Document:
-        """The card of a version. Raises `UnknownModel`."""
-        found: Document | None = self._models.find_json(layout.model_card(algorithm, version))
-        if found is None:
+        """The card of a version. Raises `UnknownModel`, also where it is damaged."""
+        content = self._models.find(layout.model_card(algorithm, version))
+        if content is None:
             raise self._unknown(algorithm, version)
+        found = _parsed(content)
+        if not isinstance(found, dict):
+            raise UnknownModel(
+                f"the card of version {version!r} of the model of {algorithm!r} is damaged; take another one with: "
+                f"bellwren models rollback {algorithm}"
+            )
         return found
 
     def files(self, algorithm: str, version: str) -> tuple[bytes, bytes]:
@@ -88,8 +94,14 @@ class Registry:
         self._models.put_json(layout.model_card(algorithm, version), dict(card))
 
     def trained_on(self, algorithm: str, version: str) -> frozenset[str]:
-        """Short digests of the records that a version was trained on; none where that is not known."""
-        return frozenset(self._models.find_json(layout.trained_on(algorithm, version)) or ())
+        """Short digests of the records that a version was trained on; none where that is not known, or damaged."""
+        content = self._models.find(layout.trained_on(algorithm, version))
+        names = _parsed(content) if content is not None else None
+        return (
+            frozenset(name for name in names if isinstance(name, str))
+            if isinstance(names, list)
+            else frozenset()
+        )
 
     def publish(self, algorithm: str, version: str, before: Pointer, **facts: Any) -> None:
         """Put a version into service, if the one in service still is ``before``.
@@ -107,7 +119,7 @@ class Registry:
         data = as_json(document)
         etag = before.etag
         moved = self._models.create(key, data) if etag is None else self._models.replace(key, data, etag)
-        if not moved:
+        if not moved and self._models.find(key) != data:  # moved by a request whose answer was lost
             raise PublishedMeanwhile(
                 f"the version of {algorithm!r} in service was {before.version} and is another by now; look again "
                 f"with: bellwren models show {algorithm}"
@@ -150,3 +162,11 @@ class Registry:
             f"there is {asked} the model of {algorithm!r}; there are: {', '.join(versions)}. "
             f"The one in service is {self.current(algorithm).version}"
         )
+
+
+def _parsed(content: bytes) -> Any:
+    """None for what is no JSON."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None

@@ -36,6 +36,12 @@ KINDS: Mapping[str, Kind] = {
 }
 """The kinds of the properties that have a name of their own here."""
 
+LEAST_S, LONGEST_S = 1e-6, 365.0 * 24 * 3600
+"""Runtimes are measured in whole microseconds, and an execution of Step Functions ends after a year."""
+MOST_WORKERS = 1e6
+_MOST: Mapping[str, float] = {BYTES: 1e24, ITEMS: 1e18, TASKS: 1e12, MEMORY_MB: 1e9, SLOTS: 1e6}
+"""What no run has more of. One absurd number would stretch the scale on which all others are told apart."""
+
 
 @dataclass(frozen=True)
 class Execution:
@@ -54,15 +60,23 @@ class Execution:
     """Where it was read: file and line, or key and job id."""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.workers) and self.workers > 0):
-            raise ValueError(f"{self.source}: workers is {self.workers!r}; it must be a number above 0")
-        if not (math.isfinite(self.runtime_s) and self.runtime_s > 0):
+        """Raises ValueError, naming the number that cannot be."""
+        if not (math.isfinite(self.workers) and 0 < self.workers <= MOST_WORKERS):
             raise ValueError(
-                f"{self.source}: the runtime is {self.runtime_s!r} s; it must be a number above 0"
+                f"workers is {self.workers!r}; it must be a number above 0 and at most {MOST_WORKERS:g}"
+            )
+        if not (math.isfinite(self.runtime_s) and LEAST_S <= self.runtime_s <= LONGEST_S):
+            raise ValueError(
+                f"the runtime is {self.runtime_s!r} s; it must be a number from {LEAST_S:g} to {LONGEST_S:,.0f}"
             )
         for name, value in self.properties.items():
-            if not isinstance(value, str) and not math.isfinite(value):
-                raise ValueError(f"{self.source}: {name} is {value!r}; a number must be finite")
+            if isinstance(value, str):
+                continue
+            if not math.isfinite(value):
+                raise ValueError(f"{name} is {value!r}; a number must be finite")
+            if name in _MOST and not (0 <= value <= _MOST[name] and (value > 0 or name not in RESOURCES)):
+                least = "above 0" if name in RESOURCES else "at least 0"
+                raise ValueError(f"{name} is {value!r}; it must be {least} and at most {_MOST[name]:g}")
 
     def kind(self, name: str) -> Kind:
         """What the property of this name says."""

@@ -45,6 +45,8 @@ class Imported:
     """Rows that equal an earlier one in everything. They count as repeats."""
     read_as: Mapping[str, str] = field(default_factory=dict)
     """For each file, the dialect or mapping that it was read with."""
+    mixed: tuple[str, ...] = ()
+    """Columns with numbers in which a text stands too, so that all of it is texts: one slip of the pen may do that."""
 
 
 def read_folder(folder: Path, mapping: Path | None = None) -> Imported:
@@ -68,6 +70,7 @@ def read_folder(folder: Path, mapping: Path | None = None) -> Imported:
         tuple(fault for table in tables for fault in table.faults),
         sum(table.duplicates for table in tables),
         {name: how for table in tables for name, how in table.read_as.items()},
+        tuple(column for table in tables for column in table.mixed),
     )
 
 
@@ -78,20 +81,22 @@ def read_table(path: Path, mapping: TableMapping | None = None) -> Imported:
         raise MappingError(path.name, [Fault("", path.suffix or "no ending", "a .tsv or .csv file")])
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
-            lines = list(csv.reader(text, delimiter=delimiter))
+            reader = csv.reader(text, delimiter=delimiter)
+            lines = [(reader.line_num, row) for row in reader]  # a field may go over several lines
     except (UnicodeDecodeError, csv.Error) as error:
         raise MappingError(path.name, [Fault("", str(error)[:80], "a table in UTF-8")]) from error
     if not lines:
         raise MappingError(path.name, [Fault("", "an empty file", "a header line and rows")])
-    header = [name.strip() for name in lines[0]]
+    header = [name.strip() for name in lines[0][1]]
     table = mapping or recognise(header)
     if table is None:
         said = "a mapping file that says each column's meaning and unit (schema and units are unknown)"
         raise MappingError(path.name, [Fault("header", ", ".join(header)[:200], said)])
     _check_header(path.name, header, table)
     executions, faults, seen = [], [], Counter[tuple[str, ...]]()
-    numeric = _numeric_columns(header, lines[1:])
-    for number, row in enumerate(lines[1:], start=2):
+    texts = _texts(header, lines[1:])
+    numeric = frozenset(header) - set(texts)
+    for number, row in lines[1:]:
         if not any(cell.strip() for cell in row):
             continue
         try:
@@ -103,7 +108,13 @@ def read_table(path: Path, mapping: TableMapping | None = None) -> Imported:
                 Fault(f"{path.name}:{number}", str(error), "a row like the others; it was left out")
             )
     duplicates = sum(count - 1 for count in seen.values())
-    return Imported(tuple(executions), tuple(faults), duplicates, {path.name: table.name})
+    return Imported(
+        tuple(executions),
+        tuple(faults),
+        duplicates,
+        {path.name: table.name},
+        tuple(_mixed(path.name, header, lines[1:], table, texts)),
+    )
 
 
 def record_ids(executions: Iterable[Execution]) -> Iterator[str]:
@@ -142,17 +153,39 @@ def _check_header(name: str, header: Sequence[str], table: TableMapping) -> None
         raise MappingError(f"{name}, read as {table.name}", faults)
 
 
-def _numeric_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> frozenset[str]:
-    """Columns in which every value that is there reads as a number; the others are texts."""
-    texts = {
-        header[at]
-        for row in rows
-        for at, cell in enumerate(row[: len(header)])
-        if cell.strip()
-        and not _NUMBER.fullmatch(cell.strip())
-        and cell.strip().lower() not in {"nan", "inf", "-inf"}
-    }
-    return frozenset(header) - texts
+_Row = tuple[int, list[str]]
+"""The line it ends in, and its fields."""
+
+
+def _is_number(cell: str) -> bool:
+    return bool(_NUMBER.fullmatch(cell)) or cell.lower() in {"nan", "inf", "-inf"}
+
+
+def _texts(header: Sequence[str], rows: Sequence[_Row]) -> dict[str, tuple[int, str]]:
+    """Columns in which some value does not read as a number, each with the first of them and its line."""
+    found: dict[str, tuple[int, str]] = {}
+    for line, row in rows:
+        for name, cell in zip(header, row, strict=False):
+            if cell.strip() and name not in found and not _is_number(cell.strip()):
+                found[name] = (line, cell.strip())
+    return found
+
+
+def _mixed(
+    file: str,
+    header: Sequence[str],
+    rows: Sequence[_Row],
+    table: TableMapping,
+    texts: Mapping[str, tuple[int, str]],
+) -> Iterator[str]:
+    for at, name in enumerate(header):
+        column = table.column(name)
+        if name not in texts or column is None or column.meaning not in {"parameter", "characteristic"}:
+            continue
+        numbers = sum(_is_number(row[at].strip()) for _, row in rows if at < len(row))
+        if numbers:
+            line, cell = texts[name]
+            yield f"{file}:{line}: {name} is {cell[:40]!r}, so {numbers} number(s) of this column are read as texts too"
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from bellwren.records.execution import BYTES, ITEMS, MACHINE, MEMORY_MB, SLOTS, TASKS, Execution, Kind, Value
@@ -21,8 +23,10 @@ _GROUPS: tuple[tuple[str, Kind], ...] = (
     ("context", "characteristic"),
     ("data", "characteristic"),
 )
-LOST_SHARE = 0.0
-"""A run that lost runners had parts of its work done twice: its time is not that of the work."""
+MOST_NAMES = 2000
+"""Of one group. A job document takes 1,000 parameters and 100 properties of its context."""
+_TEXT = 1000
+"""Characters of a text that are kept; what tells contexts apart is at its beginning."""
 
 
 class BadRecord(ValueError):
@@ -60,8 +64,9 @@ class Parsed:
 
     @property
     def started_at(self) -> str:
-        """ISO 8601; empty where the record does not say."""
-        return str(self.document.get("started_at") or "")
+        """ISO 8601 in UTC, so that texts sort as times do; empty where the record does not say."""
+        said = self.document.get("started_at")
+        return _time(said).isoformat() if said else ""
 
 
 def parse(content: bytes, source: str) -> Label:
@@ -85,23 +90,30 @@ def label(document: Mapping[str, Any], source: str) -> Label:
     schema = document.get("schema")
     if type(schema) is int and schema > max(READS):
         # Written by a newer version, of which this deployment was rolled back: it is sound, and stays where it is.
-        raise NotALabel(f"{source}: schema is {schema}; this version reads {', '.join(map(str, READS))}")
+        raise NotALabel(
+            f"{source}: schema is {schema}"[:200] + f"; this version reads {', '.join(map(str, READS))}"
+        )
     if type(schema) is not int or schema not in READS:
-        raise BadRecord(f"{source}: schema is {schema!r}; this version reads {', '.join(map(str, READS))}")
+        raise BadRecord(
+            f"{source}: schema is {schema!r}"[:200] + f"; this version reads {', '.join(map(str, READS))}"
+        )
     algorithm = document.get("algorithm")
     if not isinstance(algorithm, str) or not algorithm:
-        raise BadRecord(f"{source}: algorithm is {algorithm!r}; it must be a text")
+        raise BadRecord(f"{source}: algorithm is {algorithm!r}; it must be a text"[:300])
     workers, runtime_s = _number(document, "workers", source), _number(document, "runtime_s", source)
     outcome = document.get("outcome")
     if outcome != "SUCCEEDED" or document.get("label") is False:
         raise NotALabel(f"{source}: the outcome is {outcome!r} and not a clean success")
-    if document.get("contended") or (document.get("lost_runners") or 0) > LOST_SHARE:
+    # A run that lost runners had parts of its work done twice: its time is not that of the work.
+    if document.get("contended") or document.get("lost_runners"):
         raise NotALabel(f"{source}: the run was disturbed (contended, or runners were lost)")
+    if document.get("started_at"):
+        _check_time(document["started_at"], source)
     properties, kinds = properties_of(document, source)
     try:
         execution = Execution(algorithm, workers, runtime_s, properties, kinds, source)
     except ValueError as error:
-        raise BadRecord(str(error)) from error
+        raise BadRecord(f"{source}: {error}") from error
     return Label(execution, bool(document.get("cold_starts")))
 
 
@@ -121,20 +133,33 @@ def properties_of(document: Mapping[str, Any], source: str) -> tuple[dict[str, V
     if MEMORY_MB in properties and SLOTS not in properties and document.get("kind"):
         properties[SLOTS] = float(properties[MEMORY_MB]) / MB_PER_VCPU
     if isinstance(document.get("machine_type"), str):
-        properties[MACHINE] = document["machine_type"]
+        properties[MACHINE] = _text(document["machine_type"])
     # Into how many tasks a stage was cut depends on the workers chosen; how many are possible, on the input alone.
     tasks = document.get("most_tasks") or document.get("tasks")
-    if isinstance(tasks, Mapping) and tasks:
-        tasks = max(value for value in tasks.values() if isinstance(value, int))
-    if isinstance(tasks, (int, float)) and tasks > 0:
-        properties[TASKS] = float(tasks)
+    if isinstance(tasks, Mapping):
+        tasks = max((_finite(value) for value in tasks.values()), default=0.0)
+    if (count := _finite(tasks)) > 0:
+        properties[TASKS] = count
     for group, kind in _GROUPS:
-        for name, value in (document.get(group) or {}).items():
+        for name, value in _names(document, group, source).items():
             flat = _flat(value)
             if flat is not None:
-                properties[f"{group}.{name}"] = flat
-                kinds[f"{group}.{name}"] = kind
+                # One text for a name, however many thousand records have it.
+                full = sys.intern(_text(f"{group}.{name}"))
+                properties[full] = flat
+                kinds[full] = kind
     return properties, kinds
+
+
+def _names(document: Mapping[str, Any], group: str, source: str) -> Mapping[str, Any]:
+    found = document.get(group)
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise BadRecord(f"{source}: {group} is of type {type(found).__name__}; it must be an object")
+    if len(found) > MOST_NAMES:
+        raise BadRecord(f"{source}: {group} has {len(found):,} names; at most {MOST_NAMES:,} are read")
+    return found
 
 
 def _flat(value: Any) -> Value | None:
@@ -146,7 +171,34 @@ def _flat(value: Any) -> Value | None:
     if isinstance(value, (int, float)):
         number = float(value) if abs(value) < 1e300 else math.inf
         return number if math.isfinite(number) else str(value)[:100]
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)[:500]
+    return _text(value if isinstance(value, str) else json.dumps(value, sort_keys=True)[:500])
+
+
+def _text(text: str) -> str:
+    """Of bounded length, and such that it can be written: halves of characters, which JSON allows, cannot."""
+    return text[:_TEXT].encode("utf-8", "replace").decode("utf-8")
+
+
+def _finite(value: Any) -> float:
+    """A count as a number; 0 for what is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return 0.0
+    return float(value) if abs(value) < 1e300 else math.inf
+
+
+def _time(said: Any) -> datetime:
+    """A time in ISO 8601; one without a zone is UTC. Raises ValueError, TypeError or OverflowError."""
+    time = datetime.fromisoformat(said)
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def _check_time(said: Any, source: str) -> None:
+    try:
+        _time(said)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise BadRecord(
+            f"{source}: started_at is {said!r}"[:200] + "; it must be a time in ISO 8601"
+        ) from error
 
 
 def _number(document: Mapping[str, Any], name: str, source: str, least: float = math.ulp(0.0)) -> float:

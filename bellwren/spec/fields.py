@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchema
 from pydantic.functional_validators import AfterValidator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from bellwren import layout
 from bellwren.spec.identity import JOB_ID_PATTERN
 from bellwren.spec.sizes import SIZE_PATTERN, parse_size
 from bellwren.spec.uris import parse_s3_uri
@@ -161,7 +162,7 @@ JobId = Annotated[
 Label = Annotated[
     str,
     Matching(
-        "[A-Za-z0-9][A-Za-z0-9_.-]{0,63}",
+        layout.ALGORITHM.pattern,
         "1 to 64 letters, digits, hyphens, dots and underscores, the first a letter or digit",
     ),
 ]

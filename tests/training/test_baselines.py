@@ -43,7 +43,6 @@ def test_selection_leaves_whole_contexts_out_and_says_why() -> None:
 
 
 def test_a_worse_challenger_does_not_take_over() -> None:
-    assert takes_over(3.0, None)[0]
     assert takes_over(3.0, 4.0)[0]
     assert not takes_over(4.0, 3.0)[0]
     assert "is worse than" in takes_over(4.0, 3.0)[1]

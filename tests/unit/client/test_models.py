@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bellwren import layout
 from bellwren.client.models import Models, NoRecords, RetrainFailed
 from bellwren.errors import NotDeployed
 from bellwren.learning.registry import Registry, UnknownModel
@@ -32,13 +33,14 @@ class Functions:
             "started": {},
             "unchanged": [],
             "busy": [],
+            "later": [],
             "unknown": [],
             "strange": 0,
             **self.answer,
         }
         for algorithm, batch in found["started"].items():
             state = LearningState(self._models, algorithm)  # type: ignore[arg-type]
-            state.take(batch, 1000)
+            state.take(batch)
             if self.outcome:
                 state.settle(batch, last={"batch": batch, **self.outcome})
         failed = {"FunctionError": "Unhandled"} if self.error else {}
@@ -100,6 +102,38 @@ def test_a_training_that_never_says_anything_is_not_waited_for_for_ever(
     functions.answer = {"started": {"grep": "b1"}}
     with pytest.raises(RetrainFailed, match="bellwren models show grep"):
         models.retrain("grep", wait=True, timeout_s=0.01)
+
+
+def test_a_training_that_was_killed_is_not_waited_for_longer_than_its_lease(
+    models: Models, bucket: Bucket, functions: Functions
+) -> None:
+    functions.answer = {"started": {"grep": "b1"}}
+    invoke = functions.invoke
+
+    def invoke_and_kill(**called: Any) -> dict[str, Any]:
+        answer = invoke(**called)
+        document = json.loads(bucket.get(layout.learning("grep")))
+        document["lease"]["until"] = 0
+        bucket.put_json(layout.learning("grep"), document)
+        return answer
+
+    functions.invoke = invoke_and_kill  # type: ignore[method-assign]
+    with pytest.raises(RetrainFailed, match="it was killed"):
+        models.retrain("grep", wait=True)
+    assert models.show("grep")["training"] is False
+    functions.invoke = invoke  # type: ignore[method-assign]
+    functions.answer, functions.outcome = {"busy": ["grep"], "started": {}}, None
+    asked = len(functions.asked)
+
+    def free(**called: Any) -> dict[str, Any]:
+        functions.answer = {"unknown": ["grep"]} if len(functions.asked) > asked else functions.answer
+        return invoke(**called)
+
+    functions.invoke = free  # type: ignore[method-assign]
+    with pytest.raises(
+        NoRecords
+    ):  # the second time it is asked, at once, since nobody holds a lease any more
+        models.retrain("grep", wait=True, timeout_s=20)
 
 
 def test_an_algorithm_without_records_is_refused_with_what_to_do(

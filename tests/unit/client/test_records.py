@@ -84,6 +84,39 @@ def test_a_column_that_is_unknown_double_or_missing_is_named(
         Records(bucket).import_table(table(tmp_path, header + "\n"), mapping)  # type: ignore[arg-type]
 
 
+def test_an_import_that_was_wrong_is_undone_and_nothing_else_is(
+    bucket: Bucket, mapping: Path, tmp_path: Path
+) -> None:
+    records = Records(bucket)  # type: ignore[arg-type]
+    put(bucket, 1)
+    before = dict(bucket.objects)
+    path = table(tmp_path, ROWS)
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps(MAPPING).replace('"unit": "s"', '"unit": "ms"'))
+    records.import_table(path, wrong)
+    assert records.undo_import(path, mapping) == {}, "in seconds they were never imported"
+    assert records.undo_import(path, wrong, dry_run=True) == {"grep": 3}
+    assert len(bucket.objects) == 4
+    assert records.undo_import(path, wrong) == {"grep": 3}
+    assert bucket.objects == before
+
+
+def test_a_slip_that_makes_texts_of_a_column_of_numbers_is_said(
+    bucket: Bucket, mapping: Path, tmp_path: Path
+) -> None:
+    path = table(tmp_path, "machines,seconds,size,pattern\n2,10,1,5\n4,6,1,7\n4,6,1,1O\n")
+    found = Records(bucket).import_table(path, mapping)  # type: ignore[arg-type]
+    assert found.mixed == (
+        "runs.csv:4: pattern is '1O', so 2 number(s) of this column are read as texts too",
+    )
+
+
+def test_a_size_that_cannot_be_is_named_with_its_row(bucket: Bucket, mapping: Path, tmp_path: Path) -> None:
+    path = table(tmp_path, 'machines,seconds,size,pattern\n2,10,1,"a\nb"\n2,10,-1,a\n')
+    with pytest.raises(FaultyRows, match=r"runs\.csv:4: found bytes is -1000000000\.0"):
+        Records(bucket).import_table(path, mapping)  # type: ignore[arg-type]
+
+
 def test_an_algorithm_that_can_be_no_part_of_a_key_is_refused(bucket: Bucket, tmp_path: Path) -> None:
     mapping = tmp_path / "mapping.json"
     mapping.write_text(json.dumps({**MAPPING, "algorithm": "a/b"}))

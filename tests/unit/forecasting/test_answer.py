@@ -59,6 +59,13 @@ def test_a_sample_of_nothing_is_refused() -> None:
         analytic(Work(1e9, None, 10), Choices.grid([(1, 1769)]), Sample(0.0, 0.5))
 
 
+def test_the_size_of_items_says_nothing_of_the_work_that_they_are() -> None:
+    one = Choices.grid([(1, 1769)])
+    by_number = analytic(Work(None, 60.0, 60), one)
+    assert analytic(Work(412.0, 60.0, 60), one).median_s == by_number.median_s
+    assert by_number.median_s[0] > 60
+
+
 def test_more_workers_than_tasks_gain_nothing() -> None:
     said = analytic(Work(1e9, None, 4), Choices.grid([(4, 1769), (64, 1769)]))
     assert said.median_s[1] >= said.median_s[0]

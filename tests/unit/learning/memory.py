@@ -66,6 +66,9 @@ class Bucket:
         self.put(key, data)
         return True
 
+    def copy(self, source: str, target: str) -> None:
+        self.put(target, self.get(source))
+
     def delete(self, keys: list[str]) -> None:
         for key in keys:
             self.objects.pop(key, None)
