@@ -4,6 +4,7 @@ import pytest
 
 from bellwren import layout
 from bellwren.learning.registry import PublishedMeanwhile, Registry, UnknownModel
+from bellwren.learning.state import LearningState
 from tests.unit.learning.memory import Bucket
 
 
@@ -72,3 +73,24 @@ def test_a_pointer_that_is_damaged_is_replaced_by_the_next_model(registry: Regis
     assert before.version is None
     registry.publish("grep", "20260102T000000Z-b", before)
     assert registry.current("grep").version == "20260102T000000Z-b"
+
+
+def test_a_move_whose_answer_was_lost_is_the_ones_who_made_it() -> None:
+    class Lossy(Bucket):
+        """Does what it is asked, and says that somebody else was faster: what a retry after a lost answer meets."""
+
+        def create(self, key: str, data: bytes) -> bool:
+            return super().create(key, data) and False
+
+        def replace(self, key: str, data: bytes, etag: str) -> bool:
+            return super().replace(key, data, etag) and False
+
+    bucket = Lossy("models")
+    registry = Registry(bucket)  # type: ignore[arg-type]
+    for version in ("1", "2"):
+        registry.publish("grep", version, registry.current("grep"))
+    assert registry.current("grep").version == "2"
+    state = LearningState(bucket, "grep")  # type: ignore[arg-type]
+    assert state.take("batch")
+    assert state.take_up("batch", "first")
+    assert not state.take("other")
