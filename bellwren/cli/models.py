@@ -99,8 +99,9 @@ def rollback_command(algorithm: str, to: str | None, stage: str | None, local: b
 def retrain(algorithm: str | None, wait: bool, stage: str | None, local: bool, as_json: bool) -> None:
     """Train now what has new records, as the schedule does; with ALGORITHM that one, new records or not.
 
-    A new model serves only if it is not worse than the one in service. With --wait the exit code is 0 only if every
-    training ended well, whether or not its model was better.
+    A new model serves only if it is not worse than the one in service, and a first one only if it is better than what
+    is said without a model. With --wait the exit code is 0 only if every training ended well, whether or not its model
+    was better.
 
     \b
     Examples:
@@ -123,7 +124,7 @@ def retrain(algorithm: str | None, wait: bool, stage: str | None, local: bool, a
 def _outcome(said: dict[str, Any] | None) -> str:
     if said is None:
         return "training started"
-    verb = "a new model serves" if said["outcome"] == "PUBLISHED" else "the model stays"
+    verb = "a new model serves" if said["outcome"] == "PUBLISHED" else "nothing changes"
     return f"{verb}: {said['reason']}"
 
 

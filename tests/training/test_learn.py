@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +18,10 @@ from bellwren.learning.registry import PublishedMeanwhile, Registry
 from bellwren.learning.training import Lesson
 from tests.unit.learning.memory import Bucket, put
 from training import learn as learning
-from training import verdict
+from training import recent, verdict
 from training.learn import learn
 from training.recent import MOST_REPEATS, chosen
-from training.select import candidates
+from training.select import BELLAMY_S, candidates
 
 torch.set_num_threads(1)
 
@@ -146,6 +147,34 @@ def test_bellamy_is_a_candidate_where_there_are_contexts_to_learn_from_and_time(
     contexts = [replace(many[0], properties={"bytes": float(size)}) for size in (1, 2, 3)]
     assert {family.name for family in candidates(contexts)} == names | {"bellamy"}
     assert {family.name for family in candidates(contexts * 1000)} == names
+
+
+def test_bellamy_takes_no_part_where_the_time_is_short_or_a_training_has_vanished() -> None:
+    run = labels(1)[0].execution
+    contexts = [replace(run, properties={"bytes": float(size)}) for size in (1, 2, 3)]
+    for limits in ({"until": time.monotonic() + BELLAMY_S - 1}, {"vanished": 1}):
+        assert "bellamy" not in {family.name for family in candidates(contexts, **limits)}  # type: ignore[arg-type]
+    enough = candidates(contexts, until=time.monotonic() + BELLAMY_S + 60)
+    assert "bellamy" in {family.name for family in enough}
+
+
+@pytest.mark.parametrize("vanished", [0, 1, 4, 40])
+def test_a_training_is_bounded_and_each_that_vanished_halves_the_bounds(
+    monkeypatch: pytest.MonkeyPatch, vanished: int
+) -> None:
+    monkeypatch.setattr(recent, "MOST", 32)
+    monkeypatch.setattr(recent, "MOST_CONTEXTS", 16)
+    one = labels(1)[0]
+    found = [
+        replace(
+            one, execution=replace(one.execution, properties={"bytes": float(size % 20)}, workers=1.0 + size)
+        )
+        for size in range(1, 200)
+    ]
+    kept = chosen(found, vanished=vanished)
+    assert len(kept) == max(1, 32 >> vanished)
+    assert len({label.execution.context for label in kept}) <= max(1, 16 >> vanished)
+    assert kept[-1] is found[-1], "the latest first"
 
 
 def test_who_loses_the_race_publishes_nothing(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
