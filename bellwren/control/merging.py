@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from typing import Any
 
 from bellwren import layout
-from bellwren.engine.sorting.boundaries import Boundary, boundaries
-from bellwren.engine.sorting.partition import RunCuts, pieces, refined, run_cuts, step_of, thinned
+from bellwren.engine.sorting import partition
+from bellwren.engine.sorting.boundaries import Boundary
+from bellwren.engine.sorting.partition import RunCuts
 from bellwren.engine.sorting.runs import HEAD_BYTES, Index, spans
 from bellwren.store import Store
 
@@ -22,51 +23,34 @@ _PARALLEL = 16
 _LEAD_BYTES = 64 << 10
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """What is kept of a run while boundaries are looked for."""
-
-    entries: int
-    step: int
-    coarse: Index
-    first_block: int
-    """Where its blocks begin in its object."""
-
-
 def lay_out(job_id: str, runs: int, partitions: int, jobs: Store) -> None:
-    """Write for each of ``partitions`` merge tasks its pieces of the runs and its limits (see ``plain.merged``).
-
-    Two looks at each run: at first for the boundaries, then for where they cut it. What is kept in between is bounded.
-    """
+    """Write for each of ``partitions`` merge tasks its pieces of the runs and its limits (see ``plain.merged``)."""
+    first_blocks = [0] * runs
     with ThreadPoolExecutor(_PARALLEL) as threads:
-        seen = list(threads.map(lambda run: _look(jobs, job_id, run, runs), range(runs)))
-        found = boundaries([one.coarse for one in seen], partitions)
-        limits = refined(found, [one.step for one in seen], [one.entries for one in seen])
 
-        def cut(run: int) -> RunCuts:
-            one = seen[run]
-            return run_cuts(one.coarse if one.step == 1 else _index(jobs, job_id, run)[0], run, limits)
+        def index(run: int) -> Index:
+            found, first_blocks[run] = _index(jobs, job_id, run)
+            return found
 
-        cuts = list(threads.map(cut, range(runs)))
-        first_blocks = [one.first_block for one in seen]
+        laid = partition.lay_out(lambda some: threads.map(index, some), runs, partitions)
 
-        def write(partition: int) -> None:
-            told = _told(cuts, limits, first_blocks, partition)
+        def write(number: int) -> None:
+            told = _told(laid.cuts, laid.limits, first_blocks, number)
             # Not for people to read, and of a large sort there are millions of pieces.
-            jobs.put(layout.merge_pieces(job_id, partition), json.dumps(told, separators=(",", ":")).encode())
+            jobs.put(layout.merge_pieces(job_id, number), json.dumps(told, separators=(",", ":")).encode())
 
         list(threads.map(write, range(partitions)))
 
 
 def _told(
-    cuts: Sequence[RunCuts], limits: Sequence[Boundary], first_blocks: Sequence[int], partition: int
+    cuts: Sequence[RunCuts], limits: Sequence[Boundary], first_blocks: Sequence[int], number: int
 ) -> dict[str, Any]:
     """As JSON: the pieces, their bytes counted from the beginning of the runs' objects, and the two limits."""
     found = []
-    for piece in pieces(cuts, partition):
+    for piece in partition.pieces(cuts, number):
         first = first_blocks[piece.run]
         found.append(astuple(replace(piece, start=first + piece.start, end=first + piece.end)))
-    return {"pieces": found, "limits": [_limit(limits, partition - 1), _limit(limits, partition)]}
+    return {"pieces": found, "limits": [_limit(limits, number - 1), _limit(limits, number)]}
 
 
 def _limit(limits: Sequence[Boundary], number: int) -> tuple[str, int] | None:
@@ -74,12 +58,6 @@ def _limit(limits: Sequence[Boundary], number: int) -> tuple[str, int] | None:
     if not 0 <= number < len(limits):
         return None
     return (limits[number].key or b"").hex(), limits[number].task
-
-
-def _look(jobs: Store, job_id: str, run: int, runs: int) -> _Seen:
-    index, first_block = _index(jobs, job_id, run)
-    step = step_of(len(index), runs)
-    return _Seen(len(index), step, thinned(index, step), first_block)
 
 
 def _index(jobs: Store, job_id: str, run: int) -> tuple[Index, int]:

@@ -1,4 +1,4 @@
-"""Where merge tasks part: boundaries between partitions, and which blocks of a run a partition needs.
+"""Where merge tasks part: the boundaries between partitions, and where they cut a run.
 
 A boundary is a place in the order of all records by (rank, key, task, position): the beginning of one block of one run.
 So records of equal keys part too, between blocks of one run and between runs, and partitions are of about equal size
@@ -15,7 +15,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -39,20 +38,6 @@ class Cut(NamedTuple):
     block: int
     within: bool
     """Whether it may be anywhere within the block; else it is where the block begins."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """What a partition needs of one run."""
-
-    run: int
-    first: int
-    """First block that is needed."""
-    stop: int
-    """Behind the last one."""
-    start: int
-    """Bytes ``[start, end)`` among the run's blocks."""
-    end: int
 
 
 def boundaries(indexes: Sequence[Index], partitions: int) -> list[Boundary]:
@@ -122,7 +107,7 @@ class _Entries:
         ordinary = self._rank == ORDINARY
         self._keys += [*index.keys[first:last], index.keys[-1]] if ordinary else [0] * (last - first + 1)
         self._tasks.extend([task] * (last - first + 1))
-        self._blocks.extend(range(first, last + 1))
+        self._blocks.extend((index.places or range(len(index) + 1))[first : last + 1])
         halves = [0, *(size / 2 for size in index.sizes[first:last]), 0]
         self._weights.extend(map(sum, pairwise(halves)))
 
@@ -148,31 +133,3 @@ def cut(index: Index, task: int, boundary: Boundary) -> Cut:
     bisect = bisect_right if equal_before else bisect_left
     block = bisect(index.keys, boundary.key, first, last)
     return Cut(block - 1, within=True) if block > first else Cut(first, within=False)
-
-
-def part(index: Index, run: int, low: Cut, high: Cut) -> Part | None:
-    """The blocks of a run between two cuts; None if there are none."""
-    stop = high.block + high.within
-    if low.block >= stop:
-        return None
-    offsets = index.offsets()
-    return Part(run, low.block, stop, offsets[low.block], offsets[stop])
-
-
-def cuts(indexes: Sequence[Index], limits: Sequence[Boundary], partition: int) -> list[tuple[Cut, Cut]]:
-    """For each run where the partition begins and ends in it."""
-    low = limits[partition - 1] if partition else None
-    high = limits[partition] if partition < len(limits) else None
-    return [
-        (
-            cut(index, task, low) if low else Cut(0, within=False),
-            cut(index, task, high) if high else Cut(len(index), within=False),
-        )
-        for task, index in enumerate(indexes)
-    ]
-
-
-def parts(indexes: Sequence[Index], limits: Sequence[Boundary], partition: int) -> list[Part]:
-    """What a partition needs of the runs, in their order."""
-    pairs = enumerate(zip(indexes, cuts(indexes, limits, partition), strict=True))
-    return [found for run, (index, (low, high)) in pairs if (found := part(index, run, low, high))]

@@ -6,19 +6,18 @@ merged.
 
 from __future__ import annotations
 
-import pickle
+import io
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
-from bellwren.engine.sorting.boundaries import Boundary, Part, cut
+from bellwren.engine.sorting.boundaries import Boundary
+from bellwren.engine.sorting.partition import Piece
 from bellwren.engine.sorting.ranks import ORDINARY, RANKS, compare_failed, ranked
-from bellwren.engine.sorting.runs import Index, block_ends, run_pieces
-from bellwren.errors import InputError
+from bellwren.engine.sorting.runs import Index, block_ends, run_pieces, unpickled
 from bellwren.payload.results import dumps_result
-from bellwren.payload.text import message_of
 
 
 @dataclass
@@ -69,11 +68,10 @@ class Sorter:
         self._ranks[rank].keys.extend(keys)
         self._ranks[rank].values.extend(values)
 
-    def load(self, run: bytes | memoryview, index: Index, start: int) -> None:
-        """Take the records of a run whose blocks begin at ``start``."""
-        for block, (at, end) in enumerate(pairwise(index.offsets())):
-            keys, values = _opened(run[start + at : start + end])
-            self.extend(index.ranks[block], keys, values)
+    def load(self, blocks: bytes | memoryview) -> None:
+        """Take the records of the blocks of a run."""
+        for rank, keys, values in _blocks(blocks):
+            self.extend(rank, keys, values)
 
     def values(self) -> list[bytes]:
         """The records in order."""
@@ -90,7 +88,7 @@ class Sorter:
         for rank, of_rank in zip(RANKS, self._ranks, strict=True):
             of_rank.sort()
             for start, end in pairwise([0, *_ends(of_rank, block_bytes)]):
-                blocks.append(dumps_result((of_rank.keys[start:end], of_rank.values[start:end])))
+                blocks.append(dumps_result((rank, of_rank.keys[start:end], of_rank.values[start:end])))
                 counts.append(end - start)
                 ranks.append(rank)
                 keys.append(of_rank.keys[start] if of_rank.keys else 0)
@@ -101,25 +99,22 @@ class Sorter:
 
 
 def merged(
-    indexes: Sequence[Index],
-    limits: tuple[Boundary | None, Boundary | None],
-    fetched: Iterable[tuple[Part, memoryview]],
+    limits: tuple[Boundary | None, Boundary | None], fetched: Iterable[tuple[Piece, memoryview]]
 ) -> list[bytes]:
-    """The records of one partition in order, from the bytes of its parts in the order of runs."""
+    """The records of one partition in order, from the bytes of its pieces in the order of runs."""
     low, high = limits
     sorter = Sorter()
-    for part, data in fetched:
-        index = indexes[part.run]
+    for piece, data in fetched:
         gathered = [OfRank() for _ in RANKS]
-        for rank, keys, values in _blocks(index, part, data):
+        for rank, keys, values in _blocks(data):
             gathered[rank].keys.extend(keys)
             gathered[rank].values.extend(values)
         ordinary = gathered[ORDINARY]
         start, end = 0, len(ordinary.keys)
-        if low and cut(index, part.run, low).within:
-            start = _place(ordinary.keys, low, part.run)
-        if high and cut(index, part.run, high).within:
-            end = _place(ordinary.keys, high, part.run)
+        if low and piece.begins_within:
+            start = _place(ordinary.keys, low, piece.run)
+        if high and piece.ends_within:
+            end = _place(ordinary.keys, high, piece.run)
         gathered[ORDINARY] = OfRank(ordinary.keys[start:end], ordinary.values[start:end])
         for rank in RANKS:
             sorter.extend(rank, gathered[rank].keys, gathered[rank].values)
@@ -130,28 +125,12 @@ def _place(keys: Sequence[Any], limit: Boundary, run: int) -> int:
     return (bisect_right if run < limit.task else bisect_left)(keys, limit.key)
 
 
-def _blocks(
-    index: Index, part: Part, data: memoryview
-) -> Iterator[tuple[int, Sequence[Any], Sequence[bytes]]]:
-    at = 0
-    for block in range(part.first, part.stop):
-        end = at + index.sizes[block]
-        keys, values = _opened(data[at:end])
-        yield index.ranks[block], keys, values
-        at = end
-
-
-def _opened(block: bytes | memoryview) -> tuple[Sequence[Any], Sequence[bytes]]:
-    try:
-        keys, values = pickle.loads(block)  # noqa: S301  written by a worker of this job
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever a class of the user's raises
-        raise InputError(
-            f"the sort keys cannot be loaded again ({type(error).__name__}: {message_of(error)}); give a key function "
-            "that returns numbers, texts or tuples of them"
-        ) from error
-    return keys, values
+def _blocks(data: bytes | memoryview) -> Iterator[tuple[int, Sequence[Any], Sequence[bytes]]]:
+    """Rank, keys and records of each block; a block is a pickle, which says itself where it ends."""
+    stream = io.BytesIO(data)
+    while stream.tell() < len(data):
+        rank, keys, values = unpickled(stream)
+        yield rank, keys, values
 
 
 def _ends(of_rank: OfRank, block_bytes: int) -> Iterator[int]:

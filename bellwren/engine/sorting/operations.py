@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, NoReturn
 
 from bellwren.algorithms.functions import Functions
 from bellwren.engine.channel import Channel, Paused
 from bellwren.engine.operations import Task, told
 from bellwren.engine.sorting import keyed, plain
-from bellwren.engine.sorting.boundaries import Boundary, boundaries, parts
-from bellwren.engine.sorting.partition import Piece
+from bellwren.engine.sorting.partition import Laid, Piece, lay_out, pieces
 from bellwren.engine.sorting.reading import batch_of, form_of
 from bellwren.engine.sorting.runs import HEAD_BYTES, Index, note, spans
 from bellwren.errors import InputError
@@ -50,25 +48,29 @@ def run_merge(task: Task, functions: Functions, channel: Channel) -> None:
 
 def _merge_by_key(task: Task, channel: Channel) -> None:
     """Only here, where the keys can be loaded, can be said which bytes of the runs are needed."""
-    indexes, limits = _plan(bytes(task.body), tuple(task.head["sizes"]), task.stage.tasks)
+    laid = _laid_out(task, channel)
     number = int(task.head["task"])
-    wanted = parts(indexes, limits, number)
-    ranges = [(part.run, part.start, part.end) for part in wanted]
+    wanted = pieces(laid.cuts, number)
+    ranges = [(piece.run, piece.start, piece.end) for piece in wanted]
     fetched = zip(wanted, channel.ask({"ranges": ranges}), strict=True) if wanted else ()
-    low = limits[number - 1] if number else None
-    high = limits[number] if number < len(limits) else None
-    _emit(task, channel, keyed.merged(indexes, (low, high), fetched), b"".join)
+    low = laid.limits[number - 1] if number else None
+    high = laid.limits[number] if number < len(laid.limits) else None
+    _emit(task, channel, keyed.merged((low, high), fetched), b"".join)
 
 
-@lru_cache(maxsize=1)
-def _plan(body: bytes, sizes: tuple[int, ...], partitions: int) -> tuple[list[Index], list[Boundary]]:
-    """Indexes of all runs and the boundaries, which are the same for every task of a runner."""
-    indexes: list[Index] = []
-    at = 0
-    for size in sizes:
-        indexes.append(Index.from_bytes(body[at : at + size]))
-        at += size
-    return indexes, boundaries(indexes, partitions)
+_laid: dict[str, Laid] = {}
+"""What the runner knows of its job's runs: a runner serves one stage of one job."""
+
+
+def _laid_out(task: Task, channel: Channel) -> Laid:
+    if task.job_id not in _laid:
+        runs = int(task.stage.input["tasks"])
+
+        def indexes(some: range) -> Iterator[Index]:
+            return map(Index.from_bytes, channel.ask({"indexes": list(some)}))
+
+        _laid[task.job_id] = lay_out(indexes, runs, task.stage.tasks)
+    return _laid[task.job_id]
 
 
 def _sort_bytes(task: Task, channel: Channel) -> None:
@@ -107,8 +109,8 @@ def _resume(task: Task, sorter: keyed.Sorter) -> list[dict[str, Any]]:
     """Begin with the run of the positions before ``start``, if there is one; returns the failures among them."""
     if not task.base:
         return []
-    index, blocks = spans(task.base[:HEAD_BYTES])
-    sorter.load(task.base, Index.from_bytes(task.base[slice(*index)]), blocks[0])
+    _, blocks = spans(task.base[:HEAD_BYTES])
+    sorter.load(task.base[slice(*blocks)])
     found: list[dict[str, Any]] = note(task.base)["failures"]
     return found
 

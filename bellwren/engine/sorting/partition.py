@@ -9,12 +9,17 @@ between two entries and not by those of a block (see ``boundaries``).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
-from bellwren.engine.sorting.boundaries import Boundary, cut
+from bellwren.engine.sorting.boundaries import Boundary, boundaries, cut
+from bellwren.engine.sorting.ranks import RANKS
 from bellwren.engine.sorting.runs import Index
 
+_TOGETHER = 16
+"""Indexes that are read at once, and are in memory as bytes."""
 MOST_ENTRIES = 500_000
 """Entries of all runs that boundaries are found among: each takes some 160 bytes while they are."""
 
@@ -49,28 +54,28 @@ def step_of(entries: int, runs: int) -> int:
 
 
 def thinned(index: Index, step: int) -> Index:
-    """Every ``step``-th entry of a plain run, its block grown to where the next one begins."""
+    """Every ``step``-th entry of a run, its block grown to where the next one begins, and the first of each rank."""
     if step == 1:
         return index
-    starts = range(0, len(index), step)
+    ends = [bisect_right(index.ranks, rank) for rank in RANKS]
+    starts = array("L", chain.from_iterable(range(*of_rank, step) for of_rank in pairwise([0, *ends])))
+    places = array("L", [*starts, len(index)])
     return Index(
         plain=index.plain,
-        sizes=[sum(index.sizes[at : at + step]) for at in starts],
-        counts=[sum(index.counts[at : at + step]) for at in starts],
-        ranks=index.ranks[::step],
-        keys=[*index.keys[:-1:step], index.keys[-1]],
+        sizes=[sum(index.sizes[at:end]) for at, end in pairwise(places)],
+        counts=[sum(index.counts[at:end]) for at, end in pairwise(places)],
+        ranks=bytes(index.ranks[at] for at in starts),
+        keys=[*(index.keys[at] for at in starts), index.keys[-1]],
+        places=places,
     )
-
-
-def refined(limits: Sequence[Boundary], steps: Sequence[int], entries: Sequence[int]) -> list[Boundary]:
-    """The boundaries with the blocks that the runs themselves have."""
-    return [one._replace(block=min(one.block * steps[one.task], entries[one.task])) for one in limits]
 
 
 def run_cuts(index: Index, run: int, limits: Sequence[Boundary]) -> RunCuts:
     """Where the boundaries cut a run."""
     offsets = index.offsets()
-    before, behind = array("Q"), array("Q")
+    # Of a large sort there are tens of millions of these.
+    code = "I" if offsets[-1] < 1 << 32 else "Q"
+    before, behind = array(code), array(code)
     for limit in limits:
         block, within = cut(index, run, limit)
         before.append(offsets[block])
@@ -92,3 +97,39 @@ def _piece(cuts: RunCuts, run: int, partition: int) -> Piece:
     if partition < len(cuts.before):
         last_start, end = cuts.before[partition], cuts.behind[partition]
     return Piece(run, start, end, begins_within=start < first_end, ends_within=last_start < end)
+
+
+@dataclass(frozen=True)
+class Laid:
+    """Where all partitions lie in all runs."""
+
+    limits: Sequence[Boundary]
+    cuts: Sequence[RunCuts]
+
+
+def lay_out(indexes: Callable[[range], Iterable[Index]], runs: int, partitions: int) -> Laid:
+    """Find the boundaries, and where they cut every run.
+
+    ``indexes`` reads those of some runs. All are read twice if there are too many entries to keep; what is kept then is
+    every n-th of them and, at the end, two numbers for each run and boundary.
+    """
+    groups = [range(first, min(first + _TOGETHER, runs)) for first in range(0, runs, _TOGETHER)]
+    coarse: list[Index] = []
+    whole = True
+    for group in groups:
+        for index in indexes(group):
+            step = step_of(len(index), runs)
+            whole = whole and step == 1
+            coarse.append(thinned(index, step))
+    limits = boundaries(coarse, partitions)
+    if whole:
+        return Laid(limits, [run_cuts(index, run, limits) for run, index in enumerate(coarse)])
+    coarse.clear()
+    return Laid(
+        limits,
+        [
+            run_cuts(index, run, limits)
+            for group in groups
+            for run, index in zip(group, indexes(group), strict=True)
+        ],
+    )

@@ -16,11 +16,13 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import accumulate, pairwise
 from typing import Any
 
 from bellwren.errors import InputError
 from bellwren.payload.results import dumps_result
+from bellwren.payload.text import message_of
 
 _MAGIC = b"BWR1"
 _HEAD = struct.Struct("<4sQQ")
@@ -44,6 +46,8 @@ class Index:
     """Rank of each block's keys; blocks lie in order of rank."""
     keys: Sequence[Any]
     """First key of each block, and behind them the last key of rank 0 (None where there is none)."""
+    places: Sequence[int] | None = None
+    """Which blocks of the run these are, and how many it has, where they are not all of them."""
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -75,8 +79,25 @@ class Index:
         at = _INDEX.size + 16 * count
         ranks = bytes(data[at : at + count])
         rest = data[at + count :]
-        keys = _plain_keys(rest, count) if plain else pickle.loads(rest)  # noqa: S301  written by a worker of this job
+        keys = _plain_keys(rest, count) if plain else unpickled(rest)
         return Index(bool(plain), numbers[:count], numbers[count:], ranks, keys)
+
+
+def unpickled(data: bytes | memoryview | BytesIO) -> Any:
+    """Keys and records that a worker of this job has pickled.
+
+    Raises:
+        InputError: for keys of a class that does not load again what it has written.
+    """
+    try:
+        return pickle.load(data) if isinstance(data, BytesIO) else pickle.loads(data)  # noqa: S301
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a class of the user's raises
+        raise InputError(
+            f"the sort keys cannot be loaded again ({type(error).__name__}: {message_of(error)}); give a key function "
+            "that returns numbers, texts or tuples of them"
+        ) from error
 
 
 def _plain_keys(data: bytes | memoryview, blocks: int) -> list[bytes]:

@@ -69,50 +69,45 @@ class PieceSource(_Source):
 
 class RunSource(_Source):
     """Range ``t`` of the keys of all runs. Which bytes that is only a runner can say, since keys may be of the user's
-    types: it gets the index of each run, and asks.
+    types: it asks for the index of each run, some at a time, and then for bytes among the blocks.
     """
 
     def __init__(self, io: Pool, job_id: str, stage: Stage) -> None:
         super().__init__(io, job_id, stage)
-        self._opened: asyncio.Future[list[_Run]] | None = None
+        self._first_block: dict[int, int] = {}
+        self._small: dict[int, bytes] = {}
+        """Blocks of runs that came along with their index as a whole."""
 
     async def load(self, task: int) -> Work:
-        """The indexes; the blocks follow when the runner asks for them."""
-        if self._opened is None:
-            self._opened = asyncio.ensure_future(self._open_all())
-        body = [run.index for run in await self._opened]
-        work = Work(task, {"kind": "runs", "sizes": list(map(len, body))}, body)
-        work.ask = self._answering(work, {})
+        """Nothing but the way to ask for it."""
+        work = Work(task, {"kind": "runs"})
+        ranges = self._answering(work, {})
+
+        async def answer(wanted: dict[str, Any]) -> list[bytes]:
+            if "indexes" in wanted:
+                return list(await asyncio.gather(*map(self._index, wanted["indexes"])))
+            return await ranges(wanted)
+
+        work.ask = answer
         return work
 
     async def _read(self, wanted: Range) -> bytes:
-        number, start, end = wanted
-        assert self._opened is not None
-        run = self._opened.result()[number]
-        if run.blocks is not None:
-            return run.blocks[start:end]
-        return await super()._read((number, run.first_block + start, run.first_block + end))
+        run, start, end = wanted
+        if run not in self._first_block:
+            await self._index(run)
+        if run in self._small:
+            return self._small[run][start:end]
+        first = self._first_block[run]
+        return await super()._read((run, first + start, first + end))
 
-    async def _open_all(self) -> list[_Run]:
-        """The index of each run, read once for all tasks of this worker, and what came along with it."""
-        return await asyncio.gather(*map(self._open, self._keys))
-
-    async def _open(self, key: str) -> _Run:
-        bucket = self._io.jobs.bucket
+    async def _index(self, run: int) -> bytes:
+        bucket, key = self._io.jobs.bucket, self._keys[run]
         async with self._limit:
             lead = await self._io.get_range(bucket, key, 0, _FIRST_READ_BYTES)
             (start, end), blocks = spans(lead[:HEAD_BYTES])
             if end > len(lead):
                 lead += await self._io.get_range(bucket, key, len(lead), end)
-        whole = blocks[1] <= len(lead)
-        # What came along is kept only where it is all; else it is memory for little.
-        return _Run(lead[start:end], blocks[0], lead[slice(*blocks)] if whole else None)
-
-
-class _Run:
-    """One run."""
-
-    def __init__(self, index: bytes, first_block: int, blocks: bytes | None) -> None:
-        self.index = index
-        self.first_block = first_block
-        self.blocks = blocks
+        self._first_block[run] = blocks[0]
+        if blocks[1] <= len(lead):
+            self._small[run] = lead[slice(*blocks)]
+        return lead[start:end]

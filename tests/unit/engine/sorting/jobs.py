@@ -28,24 +28,28 @@ def opened(objects: Sequence[bytes]) -> tuple[list[runs.Index], list[bytes]]:
     return indexes, blocks
 
 
-def partitions(objects: Sequence[bytes], count: int) -> list[list[Any]]:
-    """What each merge task gives, where keys may be of any type."""
+def partitions(objects: Sequence[bytes], count: int, step: int = 1) -> list[list[Any]]:
+    """What each merge task gives, where keys may be of any type; ``step``: which entries are looked at."""
     indexes, blocks = opened(objects)
-    limits = boundaries.boundaries(indexes, count)
-    found = []
-    for number in range(count):
-        low = limits[number - 1] if number else None
-        high = limits[number] if number < count - 1 else None
-        wanted = boundaries.parts(indexes, limits, number)
-        fetched = [(part, memoryview(blocks[part.run])[part.start : part.end]) for part in wanted]
-        found.append(keyed.merged(indexes, (low, high), fetched))
-    return found
+    limits = thin_limits(indexes, count, step)
+    cuts = [partition.run_cuts(index, run, limits) for run, index in enumerate(indexes)]
+    ends = [None, *limits, None]
+    return [
+        keyed.merged(
+            (ends[number], ends[number + 1]),
+            [
+                (one, memoryview(blocks[one.run])[one.start : one.end])
+                for one in partition.pieces(cuts, number)
+            ],
+        )
+        for number in range(count)
+    ]
 
 
 def plain_partitions(objects: Sequence[bytes], count: int, form: Form, step: int = 1) -> list[list[Any]]:
     """What each merge task gives, where keys are bytes; ``step``: which entries of the indexes are looked at."""
     indexes, blocks = opened(objects)
-    limits = plain_limits(indexes, count, step)
+    limits = thin_limits(indexes, count, step)
     cuts = [partition.run_cuts(index, run, limits) for run, index in enumerate(indexes)]
     ends = [None, *((limit.key, limit.task) for limit in limits), None]
     return [
@@ -61,9 +65,8 @@ def plain_partitions(objects: Sequence[bytes], count: int, form: Form, step: int
     ]
 
 
-def plain_limits(indexes: Sequence[runs.Index], count: int, step: int) -> list[boundaries.Boundary]:
-    found = boundaries.boundaries([partition.thinned(index, step) for index in indexes], count)
-    return partition.refined(found, [step] * len(indexes), list(map(len, indexes)))
+def thin_limits(indexes: Sequence[runs.Index], count: int, step: int) -> list[boundaries.Boundary]:
+    return boundaries.boundaries([partition.thinned(index, step) for index in indexes], count)
 
 
 def sort_plain(
@@ -74,7 +77,7 @@ def sort_plain(
 
 
 def sort_keyed(
-    key: Callable[[Any], Any], tasks: Sequence[Sequence[Any]], count: int, block_bytes: int
+    key: Callable[[Any], Any], tasks: Sequence[Sequence[Any]], count: int, block_bytes: int, step: int = 1
 ) -> list[list[Any]]:
     """Records are lists ``[value, task, position]``, so that equal keys can be told apart."""
     objects = []
@@ -83,4 +86,4 @@ def sort_keyed(
         for position, value in enumerate(task):
             sorter.add(key(value), json.dumps([repr(value), number, position]).encode())
         objects.append(b"".join(sorter.run(block_bytes, {"items": len(task), "failures": []})))
-    return [list(map(json.loads, part)) for part in partitions(objects, count)]
+    return [list(map(json.loads, part)) for part in partitions(objects, count, step)]

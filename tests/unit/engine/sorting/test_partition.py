@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from bellwren import layout
 from bellwren.control.merging import lay_out
-from bellwren.engine.sorting import partition, plain
+from bellwren.engine.operations import Task
+from bellwren.engine.sorting import keyed, operations, partition, plain
 from bellwren.engine.sorting.forms import BlockForm
 from bellwren.engine.sorting.partition import MOST_ENTRIES, Piece, run_cuts, step_of, thinned
-from bellwren.engine.sorting.source import PieceSource
-from tests.unit.engine.sorting.jobs import opened, plain_limits, plain_run
+from bellwren.engine.sorting.source import PieceSource, RunSource
+from tests.unit.engine.sorting.jobs import opened, plain_run, thin_limits
 
 JOB = "a-job"
 FORM = BlockForm(10, 4)
@@ -48,7 +49,7 @@ def test_the_pieces_of_all_partitions_are_the_runs_and_meet_within_one_block(
     tasks: list[list[bytes]], count: int, step: int
 ) -> None:
     indexes, _ = opened([plain_run(FORM, b"".join(task), 20) for task in tasks])
-    limits = plain_limits(indexes, count, step)
+    limits = thin_limits(indexes, count, step)
     cuts = [run_cuts(index, run, limits) for run, index in enumerate(indexes)]
     for run, index in enumerate(indexes):
         found = [one for n in range(count) for one in partition.pieces(cuts, n) if one.run == run]
@@ -96,6 +97,70 @@ async def merged(source: PieceSource, task: int) -> list[bytes]:
     data = await work.ask({"ranges": [(one.run, one.start, one.end) for one in wanted]})
     low, high = (one and (bytes.fromhex(one[0]), one[1]) for one in work.head["limits"])
     return plain.merged(FORM, (low, high), zip(wanted, map(memoryview, data), strict=True))
+
+
+class Line:
+    """A runner's channel to the supervisor of a merge task, and what it has sent."""
+
+    def __init__(self, source: RunSource) -> None:
+        self.source = source
+        self.asked: list[int] = []
+        self.sent: list[bytes] = []
+
+    def ask(self, wanted: dict[str, Any]) -> list[memoryview]:
+        async def answer() -> list[bytes]:
+            work = await self.source.load(0)
+            assert work.ask is not None
+            return await work.ask(wanted)
+
+        self.asked.append(len(wanted.get("indexes", ())))
+        return list(map(memoryview, asyncio.run(answer())))
+
+    def at(self, position: int) -> None:
+        pass
+
+    def results(self, encoded: bytes, count: int) -> None:
+        self.sent.append(encoded)
+
+    def done(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("most_entries", [MOST_ENTRIES, 300])
+def test_keys_of_any_type_are_merged_by_a_runner_that_holds_few_entries(
+    monkeypatch: pytest.MonkeyPatch, most_entries: int
+) -> None:
+    """A runner reads the indexes a few at a time, and once or twice in its life, not for each of its tasks."""
+    monkeypatch.setattr(partition, "MOST_ENTRIES", most_entries)
+    seen: list[int] = []
+    found = partition.boundaries
+
+    def counted(coarse: Any, partitions: int) -> Any:
+        seen.append(sum(map(len, coarse)))
+        return found(coarse, partitions)
+
+    monkeypatch.setattr(partition, "boundaries", counted)
+    count, runs = 5, 40
+    values = [[(n * 7919 + task * 31) % 1_000 or None for n in range(2_000)] for task in range(runs)]
+    objects = []
+    for task in values:
+        sorter = keyed.Sorter()
+        for value in task:
+            sorter.add(value, f"{value}\n".encode())
+        objects.append(b"".join(sorter.run(100, {})))
+    pool: Any = Pool(objects)
+    stage: Any = SimpleNamespace(input={"stage": "sort", "tasks": runs}, tasks=count, sort={"plain": False})
+    line: Any = Line(RunSource(pool, JOB, stage))
+    for number in range(count):
+        head = {"task": number, "start": 0, "skip": {}}
+        operations.run_merge(Task(JOB + str(most_entries), stage, head, memoryview(b""), None), None, line)  # type: ignore[arg-type]
+    expected = sorted(
+        (value for task in values for value in task), key=lambda value: (value is None, value or 0)
+    )
+    assert b"".join(line.sent).decode().split() == list(map(str, expected))
+    looks = 1 if most_entries == MOST_ENTRIES else 2
+    assert (sum(line.asked), max(line.asked)) == (looks * runs, 16)
+    assert seen[0] <= most_entries + 3 * runs
 
 
 @pytest.mark.parametrize("most_entries", [MOST_ENTRIES, 300])

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Sequence
 
 import pytest
 
-from bellwren.engine.sorting import boundaries, keyed, runs
+from bellwren.engine.sorting import boundaries, keyed, partition, runs
 from bellwren.engine.sorting.forms import BlockForm, LineForm
 from bellwren.errors import InputError
 from tests.unit.engine.sorting.jobs import opened, plain_run
+
+
+def pieces(
+    indexes: Sequence[runs.Index], limits: Sequence[boundaries.Boundary], number: int
+) -> list[partition.Piece]:
+    cuts = [partition.run_cuts(index, run, limits) for run, index in enumerate(indexes)]
+    return partition.pieces(cuts, number)
 
 
 def test_the_index_of_a_plain_run_unpickles_nothing() -> None:
@@ -34,7 +42,7 @@ def test_a_run_of_nothing_has_no_blocks() -> None:
     for data in (plain_run(BlockForm(4, None), b"", 10), b"".join(keyed.Sorter().run(10, {"items": 0}))):
         (index,), (blocks,) = opened([data])
         assert (len(index), blocks) == (0, b"")
-    assert boundaries.parts([index], boundaries.boundaries([index], 3), 1) == []
+    assert pieces([index], boundaries.boundaries([index], 3), 1) == []
 
 
 def test_the_note_says_how_a_run_came_about() -> None:
@@ -61,9 +69,8 @@ def test_records_that_arrive_in_two_parts_make_the_run_of_all() -> None:
         whole.add(key, value)
         (first if at < 20 else second).add(key, value)
     halfway = b"".join(first.run(20, {}))
-    (index,), _ = opened([halfway])
     resumed = keyed.Sorter()
-    resumed.load(halfway, index, runs.spans(halfway)[1][0])
+    resumed.load(halfway[slice(*runs.spans(halfway)[1])])
     for key, value in values[20:]:
         resumed.add(key, value)
     assert resumed.values() == whole.values()
@@ -75,7 +82,7 @@ def test_a_partition_reads_little_more_of_the_runs_than_it_needs() -> None:
     objects = [plain_run(BlockForm(100, 10), os.urandom(100_000), block_bytes) for _ in range(tasks)]
     indexes, _ = opened(objects)
     limits = boundaries.boundaries(indexes, 5)
-    wanted = [boundaries.parts(indexes, limits, number) for number in range(5)]
+    wanted = [pieces(indexes, limits, number) for number in range(5)]
     assert all([part.run for part in parts] == sorted({part.run for part in parts}) for parts in wanted)
     total = sum(part.end - part.start for parts in wanted for part in parts)
     assert 600_000 <= total <= 600_000 + 4 * tasks * block_bytes
@@ -85,5 +92,5 @@ def test_a_boundary_within_equal_keys_cuts_no_block() -> None:
     objects = [plain_run(BlockForm(10, 5), b"same-12345" * 500, 100) for _ in range(4)]
     indexes, _ = opened(objects)
     limits = boundaries.boundaries(indexes, 6)
-    total = sum(part.end - part.start for n in range(6) for part in boundaries.parts(indexes, limits, n))
+    total = sum(part.end - part.start for n in range(6) for part in pieces(indexes, limits, n))
     assert total <= 20_000 + 6 * 200

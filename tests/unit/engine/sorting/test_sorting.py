@@ -77,11 +77,11 @@ def test_blocks_that_share_most_of_their_keys_are_told_apart(
     assert part == sorted(task, key=lambda block: block[:9])
 
 
-@given(st.lists(numbers, min_size=1, max_size=5), counts, block_sizes)
+@given(st.lists(numbers, min_size=1, max_size=5), counts, block_sizes, steps)
 def test_values_come_out_in_order_with_nan_and_then_none_last_and_nothing_lost(
-    tasks: list[list[Any]], count: int, block_bytes: int
+    tasks: list[list[Any]], count: int, block_bytes: int, step: int
 ) -> None:
-    found = sort_keyed(lambda value: value, tasks, count, block_bytes)
+    found = sort_keyed(lambda value: value, tasks, count, block_bytes, step)
     everything = [
         (order(value), task, position, repr(value))
         for task, values in enumerate(tasks)
