@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 
 from infra.naming import bucket_arn
@@ -46,6 +47,14 @@ def take_messages(queue_arn: str) -> iam.PolicyStatement:
 def settle_messages(queue_arn: str) -> iam.PolicyStatement:
     """Delete messages that another function received, or give them back."""
     return _allow(["sqs:DeleteMessage", "sqs:ChangeMessageVisibility"], [queue_arn])
+
+
+def use_key(key_arn: str | None, *actions: str) -> list[iam.PolicyStatement]:
+    """Have S3, and nothing else, encrypt and decrypt objects with the deployment's key, where it has one."""
+    if key_arn is None:
+        return []
+    through_s3 = {"StringEquals": {"kms:ViaService": f"s3.{cdk.Aws.REGION}.{cdk.Aws.URL_SUFFIX}"}}
+    return [iam.PolicyStatement(actions=list(actions), resources=[key_arn], conditions=through_s3)]
 
 
 def read_inputs(buckets: Iterable[str]) -> list[iam.PolicyStatement]:

@@ -42,7 +42,7 @@ def build(app: cdk.App, settings: Settings, packer: Packer | None = None) -> lis
     if settings.nag:
         from infra import nag  # noqa: PLC0415  loads cdk-nag, which takes a second that only a check needs
 
-        nag.check(app, stage)
+        nag.check(app, stacks, stage)
     return stacks
 
 

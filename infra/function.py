@@ -14,6 +14,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra import access
 from infra.log_group import log_group
 from infra.sizes import Size
 from infra.stage import Stage
@@ -70,7 +71,9 @@ class Function(Construct):
             description=f"What {full_name} may do",
             assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
         )
-        for statement in (_write_logs(group), *statements):
+        # To read an object with a key of one's own takes Decrypt, to write one GenerateDataKey, in parts both.
+        key = access.use_key(stage.settings.kms_key_arn, "kms:Decrypt", "kms:GenerateDataKey")
+        for statement in (_write_logs(group), *statements, *key):
             self.role.add_to_policy(statement)
         self.resource = lambda_.Function(
             self,

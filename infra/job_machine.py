@@ -10,7 +10,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from bellwren import layout
-from infra import job_definition
+from infra import access, job_definition
 from infra.function import Function
 from infra.log_group import log_group
 from infra.naming import Names, bucket_arn
@@ -41,7 +41,9 @@ class JobMachine(Construct):
             assumed_by=iam.ServicePrincipal("states.amazonaws.com"),
         )
         called = [prepare.arn, predict_arn, plan.arn, finish.arn, *(worker.arn for worker in workers)]
-        for statement in (_invoke(called), *_run_map(names), _write_status(names)):
+        # The one object that the state machine writes by itself; CDK would grant it no key, nor does a Distributed Map.
+        key = access.use_key(settings.kms_key_arn, "kms:GenerateDataKey")
+        for statement in (_invoke(called), *_run_map(names), _write_status(names), *key):
             role.add_to_policy(statement)
         # The prefix under /aws/vendedlogs keeps the account's policy for log delivery from growing with each
         # stage.

@@ -5,7 +5,7 @@ Each acknowledgement names one finding at the constructs that have it, so that n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -22,12 +22,17 @@ from infra.stage import Stage
 _KEYS_OF_JOBS = (layout.JOBS, layout.WORK, layout.CODE, layout.SPECS, layout.SUBMITTED)
 
 
-def check(app: cdk.App, stage: Stage) -> None:
+def check(app: cdk.App, stacks: Iterable[cdk.Stack], stage: Stage) -> None:
     """Have the app refuse to synthesise a template with a finding that is not acknowledged here."""
-    for construct in app.node.find_all():
+    acknowledge(stacks, stage)
+    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app), ServerlessChecks(app))
+
+
+def acknowledge(stacks: Iterable[cdk.Stack], stage: Stage) -> None:
+    """Say of each finding that stands in the stacks of a stage why it does."""
+    for construct in (one for stack in stacks for one in stack.node.find_all()):
         for id_, reason in _acknowledged(construct, stage):
             cdk.Validations.of(construct).acknowledge(cdk.Acknowledgment(id=id_, reason=reason))
-    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app), ServerlessChecks(app))
 
 
 def _acknowledged(construct: IConstruct, stage: Stage) -> Iterator[tuple[str, str]]:

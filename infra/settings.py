@@ -48,6 +48,10 @@ class Settings:
     """x86_64, because onnxruntime has open reports of aborting at import on arm64 Lambda."""
     input_buckets: tuple[str, ...] = ()
     """Buckets besides the data bucket that jobs may read."""
+    kms_key_arn: str | None = None
+    """A KMS key of yours that encrypts the buckets, in the same region; without one S3 encrypts with keys of its own.
+    The key's policy must let IAM policies of the account allow its use, as that of a new key does.
+    """
     job_timeout_s: int = 2 * DAY_S
     """A job that runs longer is ended by the state machine."""
     working_key_expiry_days: int = 14
@@ -111,6 +115,12 @@ _KINDS: dict[str, Kind] = {
     "prediction_architecture": choice("arm64", "x86_64"),
     "input_buckets": several(
         text(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "a bucket's name, without s3://"), low=0, high=20
+    ),
+    "kms_key_arn": optional(
+        text(
+            r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/(mrk-)?[0-9a-f-]{32,36}",
+            "the ARN of a KMS key, arn:aws:kms:<region>:<account>:key/<id>, not of an alias",
+        )
     ),
     "job_timeout_s": whole_number(60, 365 * DAY_S),
     "working_key_expiry_days": whole_number(1, 3650),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import aws_cdk as cdk
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -24,6 +25,7 @@ class Storage(cdk.Stack):
         super().__init__(scope, id_, **options)
         settings, names = stage.settings, stage.names
         self._tls_only = settings.tls_only
+        self._key = kms.Key.from_key_arn(self, "Key", settings.kms_key_arn) if settings.kms_key_arn else None
         jobs = self._bucket("Jobs", names.bucket("jobs"), self._working_keys_expire(settings))
         _announce_objects(jobs)
         self._bucket("Data", names.bucket("data"))
@@ -44,7 +46,9 @@ class Storage(cdk.Stack):
             id_,
             bucket_name=name,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            encryption=s3.BucketEncryption.KMS if self._key else s3.BucketEncryption.S3_MANAGED,
+            encryption_key=self._key,
+            bucket_key_enabled=True if self._key else None,  # one request to KMS for many objects
             enforce_ssl=self._tls_only,
             minimum_tls_version=1.2 if self._tls_only else None,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,

@@ -1,18 +1,22 @@
-"""One synthesis for all tests of the templates."""
+"""One synthesis of each deployment for all tests of the templates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import cache
 
 import pytest
 from reading import Templates, feature_flags
+from variants import VARIANTS
 
 from infra.application import build
 from infra.packaging import Packer
 from infra.settings import Settings
 
 import aws_cdk as cdk  # isort: skip  (infra chooses the Node that this import starts)
+
+# CDK's own rules take 10 s of CPU to compile. test_nag.py has them look at the templates.
+_WITHOUT_RULES = {"@aws-cdk/core:validateAgainstDefaultRules": False}
 
 
 @pytest.fixture(scope="session")
@@ -22,14 +26,16 @@ def source_only() -> Packer:
 
 
 @pytest.fixture(scope="session")
-def synthesise(source_only: Packer, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Templates]:
-    """Synthesise an app with these settings as context."""
+def variant(source_only: Packer, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Templates]:
+    """The templates of one of the ``VARIANTS``."""
 
-    def synthesise(**context: Any) -> Templates:
+    @cache
+    def synthesise(name: str) -> Templates:
         out = tmp_path_factory.mktemp("cdk.out")
         # With its path each resource says of which construct it is.
-        app = cdk.App(context={**feature_flags(), "aws:cdk:enable-path-metadata": True}, outdir=str(out))
-        stacks = build(app, Settings.from_context(context), source_only)
+        context = {**feature_flags(), **_WITHOUT_RULES, "aws:cdk:enable-path-metadata": True}
+        app = cdk.App(context=context, outdir=str(out))
+        stacks = build(app, Settings.from_context(VARIANTS[name]), source_only)
         assembly = app.synth()
         return Templates(
             {
@@ -42,14 +48,6 @@ def synthesise(source_only: Packer, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="session")
-def templates(synthesise: Callable[..., Templates]) -> Templates:
+def templates(variant: Callable[[str], Templates]) -> Templates:
     """The templates for AWS with everything that can be set."""
-    return synthesise(
-        stage="test",
-        worker_memory_mb="1024,2048",
-        input_buckets="books",
-        alarm_email="ops@example.org",
-        max_workers="500",
-        worker_reserved_concurrency="600",
-        retraining_schedule="rate(7 minutes)",
-    )
+    return variant("full")

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from variants import KEY
 
 from infra import python_support
 from infra.settings import DAY_S, Settings, SettingsError
@@ -34,6 +35,7 @@ def test_every_setting_can_be_given_as_the_command_line_gives_it():
             "worker_architecture": "x86_64",
             "prediction_architecture": "arm64",
             "input_buckets": "books, more.books",
+            "kms_key_arn": KEY,
             "job_timeout_s": "3600",
             "working_key_expiry_days": "3",
             "log_retention_days": "7",
@@ -54,6 +56,7 @@ def test_every_setting_can_be_given_as_the_command_line_gives_it():
         worker_architecture="x86_64",
         prediction_architecture="arm64",
         input_buckets=("books", "more.books"),
+        kms_key_arn=KEY,
         job_timeout_s=3600,
         working_key_expiry_days=3,
         log_retention_days=7,
@@ -112,6 +115,8 @@ def test_a_number_is_taken_within_its_bounds_and_refused_beyond(number):
         ("input_buckets", "s3://books"),
         ("input_buckets", "Books"),
         ("input_buckets", "*"),
+        ("kms_key_arn", KEY.replace("key/", "alias/")),
+        ("kms_key_arn", "1234abcd-12ab-34cd-56ef-1234567890ab"),
         ("log_retention_days", "31"),
         ("retraining_schedule", "hourly"),
         ("retraining_schedule", "rate(0 hours)"),

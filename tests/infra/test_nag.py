@@ -6,10 +6,13 @@ import json
 
 import pytest
 from reading import feature_flags
+from variants import VARIANTS
 
+from infra import nag
 from infra.application import build
 from infra.packaging import Packer
 from infra.settings import Settings
+from infra.stage import Stage
 
 import aws_cdk as cdk  # isort: skip  (infra chooses the Node that this import starts)
 from aws_cdk import aws_iam as iam  # isort: skip
@@ -27,15 +30,11 @@ class Careless(cdk.Stack):
 @pytest.mark.slow
 def test_every_finding_is_acknowledged_and_nothing_hides_behind_it(tmp_path):
     app = cdk.App(context=feature_flags(), outdir=str(tmp_path))
-    settings = Settings.from_context(
-        {
-            "nag": "true",
-            "worker_memory_mb": "512",
-            "alarm_email": "ops@example.org",
-            "input_buckets": "books",
-        }
-    )
-    *_, compute, _ = build(app, settings, Packer(with_wheels=False))
+    packer = Packer(with_wheels=False)
+    *_, compute, _ = build(app, Settings.from_context({**VARIANTS["full"], "nag": "true"}), packer)
+    for name in ("smallest", "key"):
+        settings = Settings.from_context(VARIANTS[name])
+        nag.acknowledge(build(app, settings, packer), Stage(settings))
     role = compute.node.find_child("Prepare").node.find_child("Role")
     role.add_to_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=["arn:aws:s3:::anything/*"]))
     Careless(app)
@@ -52,6 +51,6 @@ def test_every_finding_is_acknowledged_and_nothing_hides_behind_it(tmp_path):
         ("AwsSolutions-S1", "careless/Bucket/Resource"),
         (
             "AwsSolutions-IAM5[Resource::arn:aws:s3:::anything/*]",
-            "bellwren-dev-compute/Prepare/Role/DefaultPolicy/Resource",
+            "bellwren-test-compute/Prepare/Role/DefaultPolicy/Resource",
         ),
     }

@@ -98,9 +98,8 @@ def test_one_parameter_says_where_everything_is(templates):
     }
 
 
-def test_two_stages_in_one_account_share_no_name(templates, synthesise):
-    other = synthesise(stage="test-2", worker_memory_mb="1024")
-    assert not names(templates) & names(other)
+def test_two_stages_in_one_account_share_no_name(templates, variant):
+    assert not names(templates) & names(variant("key"))
 
 
 def names(templates):
@@ -112,9 +111,8 @@ def names(templates):
 
 
 @pytest.fixture(scope="session")
-def smallest(synthesise):
-    """With nothing set: no alarms' address, no reserved concurrency, no extra bucket."""
-    return synthesise()
+def smallest(variant):
+    return variant("smallest")
 
 
 def test_without_an_address_the_alarms_are_there_and_tell_nobody(smallest):
@@ -122,9 +120,9 @@ def test_without_an_address_the_alarms_are_there_and_tell_nobody(smallest):
     assert not smallest.of_type("AWS::SNS::Subscription")
 
 
-def test_the_templates_for_the_emulator_differ_from_those_for_aws_in_transport_alone(smallest, synthesise):
+def test_the_templates_for_the_emulator_differ_from_those_for_aws_in_transport_alone(smallest, variant):
     """Every other difference would be something that the local cloud does not test."""
-    local = synthesise(packaging="local")
+    local = variant("local")
     assert list(local.raw) == list(smallest.raw)
     for stack in local.raw:
         assert without_transport(local, stack) == without_transport(smallest, stack)
