@@ -63,11 +63,9 @@ def _preparing() -> dict[str, State]:
         sizes.PREDICT.timeout_s,
         {"job_id.$": "$.job.job_id"},
         comment="Chooses workers and memory. A job runs without a forecast too, at the stated default",
-        ResultSelector={
-            "workers.$": "$.Payload.choice.workers",
-            "memory_mb.$": "$.Payload.choice.memory_mb",
-        },
-        ResultPath="$.forecast",
+        # The forecast lies in storage, where Plan finds it. A path into the answer would end the job wherever the
+        # function is of another version: no catch catches a path that leads nowhere.
+        ResultPath=None,
         # A job that waits for a forecast is worse off than one without.
         Retry=[{**asl.RETRY_ANY, "MaxAttempts": 1}],
         Catch=asl.catch("Plan", "$.forecast_error"),
@@ -149,6 +147,8 @@ def _planning() -> dict[str, State]:
 
 def _round(name: str, settings: Settings) -> State:
     """One round of workers over one stage of the job. Plan sees in storage what they left undone."""
+    # Names of states are unique in the whole state machine, those within maps included, or AWS refuses it.
+    run_worker, worker_lost = f"Run{name}Worker", f"{name}WorkerLost"
     run = asl.task(
         None,
         settings.worker_timeout_s,
@@ -157,7 +157,7 @@ def _round(name: str, settings: Settings) -> State:
         # A worker's result lies in storage. What it returns is dropped, so the map's own result is N times
         # "{}".
         OutputPath=None,
-        Catch=asl.catch("WorkerLost", "$"),
+        Catch=asl.catch(worker_lost, "$"),
         End=True,
     )
     return {
@@ -176,10 +176,10 @@ def _round(name: str, settings: Settings) -> State:
         "ToleratedFailurePercentage": 100,
         "ItemProcessor": {
             "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
-            "StartAt": "RunWorker",
+            "StartAt": run_worker,
             "States": {
-                "RunWorker": run,
-                "WorkerLost": {"Type": "Fail", "ErrorPath": "$.Error", "CausePath": "$.Cause"},
+                run_worker: run,
+                worker_lost: {"Type": "Fail", "ErrorPath": "$.Error", "CausePath": "$.Cause"},
             },
         },
         "ResultPath": None,
