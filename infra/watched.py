@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from bellwren.dead_letters import DEAD_LETTERS
 from bellwren.learning import metrics
 from infra import sizes
 from infra.naming import Names
@@ -64,19 +65,13 @@ def _of_jobs(names: Names) -> list[Watch]:
 
 
 def _of_events(names: Names) -> list[Watch]:
-    queues = {
-        "undelivered-specs": "Dropped documents lie here that started no job: start the state machine with each",
-        "unfinished-jobs": "Executions lie here whose last status was not written: invoke finish with each",
-        "untrained-records": "News of records lies here that no training took: mend its cause, then `bellwren retrain`",
-        "failed-trainings": "Ticks and trainings lie here that failed: the reason is in their log, and beside each",
-    }
     rules = ("spec-dropped", "job-ended", "record-landed")
     return [
         *(
             Watch(
                 queue, meaning, _queue_metric(names, queue, "ApproximateNumberOfMessagesVisible", "Maximum")
             )
-            for queue, meaning in queues.items()
+            for queue, meaning in DEAD_LETTERS.items()
         ),
         *(
             Watch(
@@ -94,13 +89,13 @@ def _of_learning(stage: Stage) -> list[Watch]:
         Watch(
             "records-quarantined",
             "Damaged records were put aside: `bellwren records list --quarantine` shows them with the reasons",
-            _learning_metric(stage, "Quarantined", "Sum"),
+            _own_metric(stage, "Quarantined", "Sum"),
         ),
         Watch(
             "forecasts-drifted",
             "Forecasts left their band on two days although models are retrained: `bellwren models show` says which",
             # Only trainings send it, so it is looked at by the day: most five minutes have no value.
-            _learning_metric(stage, "Drifted", "Maximum", period=_DAY),
+            _own_metric(stage, "Drifted", "Maximum", period=_DAY),
             periods=2,
         ),
     ]
@@ -136,7 +131,7 @@ def _of_functions(stage: Stage) -> list[Watch]:
 
 
 def dashboard(stage: Stage) -> list[dict[str, list[cloudwatch.IMetric]]]:
-    """Rows of graphs, each a title and its metrics: is it healthy, how busy is it, what is stuck."""
+    """Rows of graphs, each a title and its metrics: is it healthy, what does it cost, how good are the forecasts."""
     names, functions = stage.names, _function_names(stage)
     executions = (
         "ExecutionsStarted",
@@ -155,7 +150,7 @@ def dashboard(stage: Stage) -> list[dict[str, list[cloudwatch.IMetric]]]:
             "Time of a job": [_job_metric(names, "ExecutionTime", statistic) for statistic in ("p50", "p95")],
             "Lying in dead-letter queues": [
                 _queue_metric(names, queue, "ApproximateNumberOfMessagesVisible", "Maximum", label=queue)
-                for queue in ("undelivered-specs", "unfinished-jobs", "untrained-records", "failed-trainings")
+                for queue in DEAD_LETTERS
             ],
         },
         {
@@ -165,10 +160,32 @@ def dashboard(stage: Stage) -> list[dict[str, list[cloudwatch.IMetric]]]:
         {"Errors": of_functions("Errors"), "Throttles": of_functions("Throttles")},
         {"Duration, p95": of_functions("Duration", "p95")},
         {
-            "Forecast error, relative": [
-                _learning_metric(stage, "ForecastError", statistic) for statistic in ("Average", "Maximum")
+            "Cost of the jobs that ended, USD": [_own_metric(stage, "CostUsd", "Sum")],
+            "Cost of a job, USD": [
+                _own_metric(stage, "CostUsd", statistic) for statistic in ("p50", "Maximum")
             ],
-            "Share of runs within their 95 % quantile": [_learning_metric(stage, "Coverage95", "Average")],
+            "Workers' GB-seconds": [_own_metric(stage, "BilledGbS", "Sum")],
+        },
+        {
+            "Workers lost and tried again": [
+                _own_metric(stage, name, "Sum") for name in ("Retries", "LostRunners")
+            ],
+            "Seconds that workers waited to start": [_own_metric(stage, "QueueS", "Maximum")],
+            "Cold starts": [_own_metric(stage, "ColdStarts", "Sum")],
+        },
+        {
+            "Runs beside their forecast, relative error": [
+                _own_metric(stage, "RunError", statistic) for statistic in ("p50", "p95")
+            ],
+            "Share of runs within their 95 % quantile, each as it ends": [
+                _own_metric(stage, "RunWithin95", "Average")
+            ],
+        },
+        {
+            "Forecast error, relative": [
+                _own_metric(stage, "ForecastError", statistic) for statistic in ("Average", "Maximum")
+            ],
+            "Share of runs within their 95 % quantile": [_own_metric(stage, "Coverage95", "Average")],
             "New records waiting": [
                 _queue_metric(names, "new-records", "ApproximateNumberOfMessagesVisible", "Maximum")
             ],
@@ -190,7 +207,7 @@ def _queue_metric(
     return _metric("AWS/SQS", metric, statistic, {"QueueName": names.of(queue)}, label)
 
 
-def _learning_metric(
+def _own_metric(
     stage: Stage, metric: str, statistic: str, period: cdk.Duration | None = None
 ) -> cloudwatch.Metric:
     found = _metric(metrics.NAMESPACE, metric, statistic, {"Stage": stage.settings.stage})

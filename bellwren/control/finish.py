@@ -21,6 +21,8 @@ from bellwren.control.reports import StageReport, read_stage
 from bellwren.control.tolerance import tolerated
 from bellwren.deployment import Deployment
 from bellwren.engine.stage import Stage
+from bellwren.learning.metrics import emitter
+from bellwren.records.metrics import job_metrics
 from bellwren.records.record import make_record
 from bellwren.report.page import page
 from bellwren.store import Store, as_json
@@ -89,7 +91,8 @@ def finish(state: Document, deployment: Deployment) -> Document:
     if record is not None:
         final["cost_usd"] = record["cost_usd"]
         jobs.put_json(layout.record(job_id), record)
-        _publish(record, deployment)
+        if _publish(record, deployment):
+            emitter(deployment.stage)(job_metrics(record), record["algorithm"])
     _explain(ending, final, record, forecast, jobs)
     if found is None:
         jobs.create(layout.status(job_id), as_json(final))
@@ -258,10 +261,10 @@ def _record(ending: Ending, final: Document, forecast: Document | None, jobs: St
     return record
 
 
-def _publish(record: Document, deployment: Deployment) -> None:
+def _publish(record: Document, deployment: Deployment) -> bool:
     """Into the records bucket, once: the key depends on nothing that a second try would see differently."""
     key = layout.execution_record(record["algorithm"], record["job_id"], record["started_at"])
-    Store(deployment.records_bucket).create(key, as_json(record))
+    return Store(deployment.records_bucket).create(key, as_json(record))
 
 
 def _explain(

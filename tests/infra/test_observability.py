@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import re
 
 import pytest
+from reading import ROOT
+
+from bellwren.dead_letters import DEAD_LETTERS
+from bellwren.records.metrics import JOB_METRICS
 
 
 @pytest.fixture
@@ -99,10 +105,45 @@ def test_the_topic_refuses_plain_http(templates):
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-def test_the_dashboard_shows_every_function(templates):
+def widgets_of(templates):
     (dashboard,) = templates.of_type("AWS::CloudWatch::Dashboard")
-    widgets = json.loads(dashboard.properties["DashboardBody"].replace("<", "").replace(">", ""))["widgets"]
+    return json.loads(dashboard.properties["DashboardBody"].replace("<", "").replace(">", ""))["widgets"]
+
+
+def test_the_dashboard_says_what_jobs_cost_and_how_good_their_forecasts_were(templates):
+    own = {
+        metric[1]
+        for widget in widgets_of(templates)
+        for metric in widget["properties"]["metrics"]
+        if metric[0] == "Bellwren"
+    }
+    of_jobs = own - {"ForecastError", "Coverage95"}
+    assert of_jobs < set(JOB_METRICS), "a graph of a metric that no job sends would stay empty"
+    assert {"CostUsd", "Retries", "QueueS", "RunError", "RunWithin95"} <= of_jobs
+
+
+def test_the_dashboard_shows_every_function(templates):
+    widgets = widgets_of(templates)
     shown = json.dumps(widgets)
     for function in templates.of_type("AWS::Lambda::Function"):
         assert function.properties["FunctionName"] in shown
     assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets)
+
+
+def test_every_alarm_has_an_entry_in_the_runbook_and_no_entry_is_about_none(alarms):
+    """`bellwren doctor` and the messages of the alarms lead there by name."""
+    headings = re.findall(r"^### (\S+)$", (ROOT / "docs" / "operate.md").read_text(), re.MULTILINE)
+    entries = {
+        name: [heading for heading in headings if fnmatch.fnmatchcase(name, heading)] for name in alarms
+    }
+    assert not [name for name, found in entries.items() if len(found) != 1]
+    assert {found for one in entries.values() for found in one} == set(headings)
+
+
+def test_every_dead_letter_queue_is_described_where_the_doctor_looks(templates):
+    names = {
+        queue.properties["QueueName"].removeprefix("bellwren-test-")
+        for queue in templates.of_type("AWS::SQS::Queue")
+        if "RedrivePolicy" not in queue.properties
+    }
+    assert names == set(DEAD_LETTERS)
