@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from bellwren.spec import identity, strict_json
 from bellwren.store import Store
 
 if TYPE_CHECKING:
+    from bellwren.client.doctor import Finding
     from bellwren.client.models import Models
     from bellwren.client.records import Records
     from bellwren.executor import Executor
@@ -117,6 +119,16 @@ class Cloud:
 
         functions = self._clients.client("lambda")
         return Models(self.store(self.deployment.models_bucket), functions, self.deployment.collect_function)
+
+    def doctor(self) -> list[Finding]:
+        """Check the deployment: each finding says what was found and what to do. Changes nothing.
+
+        >>> cloud.doctor()[0].check
+        'version'
+        """
+        from bellwren.client.doctor import Patient, examine  # noqa: PLC0415  few sessions need it
+
+        return examine(Patient(self.deployment, self._clients.client, self.models.list, datetime.now(UTC)))
 
     def store(self, bucket: str) -> Store:
         """A bucket, with this cloud's credentials."""

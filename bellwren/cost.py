@@ -8,14 +8,26 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import resources
+from typing import Any
 
 STEPS_PER_JOB = 12
 """State transitions of a job of one round, apart from its workers: Prepare to the end, each state entered once."""
 TRANSITIONS_PER_WORKER = 2
 """A worker is a child execution of one task state."""
+AS_PRICED = "us-east-1"
+"""The region whose prices stand for those that have no file."""
+_PRICED_AS = {
+    "lambda_requests": "lambda_request",
+    "step_functions": "sfn_transition",
+    "s3_puts": "s3_put",
+    "s3_gets": "s3_get",
+    "events": "event",
+}
+"""The price of each line but the GB-seconds, whose price is that of the architecture."""
 _CONTROL_GB_S = 1.2
 _CONTROL_REQUESTS = 6
 
@@ -31,6 +43,15 @@ class Prices:
     s3_put: float
     s3_get: float
     event: float
+    sqs_request: float
+    schedule: float
+    alarm_month: float
+    dashboard_month: float
+    metric_month: float
+    log_gb: float
+    trace: float
+    storage_gb_month: float
+    key_month: float
 
 
 @dataclass(frozen=True)
@@ -53,14 +74,25 @@ class Usage:
 
 
 @cache
-def prices(region: str = "us-east-1") -> Prices:
+def prices(region: str = AS_PRICED) -> Prices:
     """List prices of a region, or of us-east-1 where there is no file for it."""
+    rows = _price_list(region)["prices"]
+    return Prices(**{name: float(row["usd"]) for name, row in rows.items()})
+
+
+def dated(region: str = AS_PRICED) -> str:
+    """The day of the prices, ``yyyy-mm-dd``."""
+    return str(_price_list(region)["as_of"])
+
+
+@cache
+def _price_list(region: str) -> dict[str, Any]:
     folder = resources.files("bellwren.prices")
     file = folder / f"{region}.json"
     if not file.is_file():
-        file = folder / "us-east-1.json"
-    rows = json.loads(file.read_text("utf-8"))["prices"]
-    return Prices(**{name: float(row["usd"]) for name, row in rows.items()})
+        file = folder / f"{AS_PRICED}.json"
+    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return found
 
 
 def billed_gb_s(memory_mb: int, seconds: float) -> float:
@@ -81,6 +113,23 @@ def lines(usage: Usage, *, region: str = "us-east-1", architecture: str = "arm64
         "s3_gets": usage.s3_gets * price.s3_get,
         "events": usage.events * price.event,
     }
+
+
+def bill(
+    usd: Mapping[str, float], *, region: str = AS_PRICED, architecture: str = "arm64"
+) -> list[dict[str, Any]]:
+    """The lines of a record's ``cost`` with how much of what each is: ``line, quantity, unit, usd``."""
+    rows = _price_list(region)["prices"]
+    priced_as = {**_PRICED_AS, **dict.fromkeys(("workers", "control"), f"lambda_gb_s_{architecture}")}
+    return [
+        {
+            "line": line,
+            "quantity": paid / float(rows[priced_as[line]]["usd"]),
+            "unit": rows[priced_as[line]]["unit"],
+            "usd": paid,
+        }
+        for line, paid in usd.items()
+    ]
 
 
 def estimate(

@@ -21,6 +21,7 @@ COMMANDS = {
     "result": Entry("bellwren.cli.jobs:result", "Wait for a job and print its result."),
     "logs": Entry("bellwren.cli.jobs:logs", "Print what a job's functions printed."),
     "report": Entry("bellwren.cli.jobs:report", "Write the page that explains a job."),
+    "cost": Entry("bellwren.cli.cost:cost", "Say what a job cost, line by line."),
     "cancel": Entry("bellwren.cli.jobs:cancel", "Stop a job and its running workers."),
     "resume": Entry("bellwren.cli.jobs:resume", "Go on with a job that failed or was cancelled."),
     "forecast": Entry(
@@ -29,6 +30,9 @@ COMMANDS = {
     "records": Entry("bellwren.cli.records:records", "Import and list execution records."),
     "models": Entry("bellwren.cli.models:models", "List, show and roll back runtime models."),
     "retrain": Entry("bellwren.cli.models:retrain", "Train the models that have new records."),
+    "doctor": Entry(
+        "bellwren.cli.doctor:doctor", "Check a deployment, and say what to do about what is wrong."
+    ),
     "local": Entry("bellwren.cli.local:local", "Start, stop and look at the local cloud."),
 }
 

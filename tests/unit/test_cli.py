@@ -4,13 +4,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
 from botocore.exceptions import NoCredentialsError
 from click.testing import CliRunner, Result
 
-from bellwren import __version__
+from bellwren import __version__, cost
 from bellwren.cli import COMMANDS, main
 from bellwren.cli.group import Entry, LazyGroup
 from bellwren.cli.output import json_option, show, table
@@ -100,6 +101,32 @@ def test_help_waits_for_no_heavy_import() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.fixture
+def a_job(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    job = SimpleNamespace(id="books-1", record=None, status=lambda: {"status": "RUNNING"})
+    cloud = SimpleNamespace(job=lambda _: job)
+    monkeypatch.setattr("bellwren.cli.cost.connected", lambda stage, local: cloud)
+    return job
+
+
+def test_cost_shows_how_much_of_what_a_job_paid_for(a_job: SimpleNamespace) -> None:
+    lines = cost.lines(cost.Usage(worker_gb_s=12.5, lambda_requests=9, sfn_transitions=30))
+    a_job.record = {"cost": lines, "cost_usd": sum(lines.values())}
+    told = json.loads(CliRunner().invoke(main, ["cost", "books-1", "--json"]).stdout)
+    assert told["total_usd"] == pytest.approx(12.5 * 0.0000133334 + 9 * 2e-7 + 30 * 2.5e-5)
+    assert {one["line"]: one["quantity"] for one in told["lines"]}["workers"] == pytest.approx(12.5)
+    text = CliRunner().invoke(main, ["cost", "books-1"]).stdout
+    assert "GB-second" in text
+    assert f"list prices of us-east-1 of {told['prices_of']}" in text
+
+
+def test_cost_of_a_job_that_runs_says_when_it_is_known(a_job: SimpleNamespace) -> None:
+    result = CliRunner().invoke(main, ["cost", "books-1"])
+    assert result.exit_code == 1
+    assert "RUNNING" in result.stderr
+    assert "when the job has ended" in result.stderr
 
 
 def test_the_version_is_the_packages() -> None:

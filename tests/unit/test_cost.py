@@ -55,3 +55,22 @@ def test_more_of_anything_never_costs_less(
     assert cost.estimate(workers, memory_mb * 2, runtime_s, tasks=tasks) > base
     assert cost.estimate(workers, memory_mb, runtime_s + 1, tasks=tasks) > base
     assert cost.estimate(workers, memory_mb, runtime_s, tasks=tasks + 1) > base
+
+
+def test_a_bill_says_how_much_of_what_each_line_is() -> None:
+    usage = cost.Usage(1.0, 2.0, 3, 4, 5, 6, 7)
+    bill = {one["line"]: one for one in cost.bill(cost.lines(usage))}
+    quantities = {line: one["quantity"] for line, one in bill.items()}
+    assert quantities == pytest.approx(
+        {
+            "workers": 1,
+            "control": 2,
+            "lambda_requests": 3,
+            "step_functions": 4,
+            "s3_puts": 5,
+            "s3_gets": 6,
+            "events": 7,
+        }
+    )
+    assert bill["workers"]["unit"] == "GB-second"
+    assert sum(one["usd"] for one in bill.values()) == pytest.approx(sum(cost.lines(usage).values()))
