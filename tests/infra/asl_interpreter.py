@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +47,8 @@ class Interpreter:
     definition: dict[str, Json]
     invoke: Callable[[str, Json], Json]
     put_object: Callable[[Json], None]
+    at_once: int = 1
+    """Children of a map that run at the same time; one after the other, they run in the order of the items."""
 
     def run(self, input_: Json, name: str = "an-execution") -> Execution:
         context = {
@@ -126,14 +129,19 @@ class Interpreter:
     def _map(self, definition: Json, state: Json, context: Json) -> tuple[Json, str | None]:
         def call() -> Json:
             items = at(definition["ItemsPath"], state, context)
-            results, failed = [], 0
-            for index, item in enumerate(items):
-                inside = {**context, "Map": {"Item": {"Index": index, "Value": item}}}
+
+            def run(numbered: tuple[int, Json]) -> Json | StatesError:
+                inside = {**context, "Map": {"Item": {"Index": numbered[0], "Value": numbered[1]}}}
                 child = filled_in(definition["ItemSelector"], state, inside)
                 try:
-                    results.append(self._machine(definition["ItemProcessor"], child, context, None))
-                except StatesError:
-                    failed += 1
+                    return self._machine(definition["ItemProcessor"], child, context, None)
+                except StatesError as error:
+                    return error
+
+            with ThreadPoolExecutor(self.at_once) as threads:
+                ended = list(threads.map(run, enumerate(items)))
+            results = [one for one in ended if not isinstance(one, StatesError)]
+            failed = len(ended) - len(results)
             if failed * 100 > definition["ToleratedFailurePercentage"] * len(items):
                 raise StatesError("States.ExceedToleratedFailureThreshold")
             if len(str(results)) > 262_144:

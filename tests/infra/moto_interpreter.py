@@ -30,7 +30,7 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task.service impor
 from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 
-_PATIENCE_S = 120.0
+_PATIENCE_S = 600.0  # a machine may be busy
 _ENDPOINT = "https://states.eu-west-1.amazonaws.com"
 _parsed = cache(AmazonStateLanguageParser.parse)
 # A session keeps the files that botocore reads to make a client.
