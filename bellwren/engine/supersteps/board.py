@@ -55,7 +55,11 @@ class Board:
     async def put_up(self, superstep: int, group: int, data: bytes) -> None:
         """Commit what a group of this worker sent; if that is committed already, that is what counts."""
         own = self._own.setdefault(superstep, {})
-        if group in own or self.is_complete(superstep):
+        if group in own:
+            return
+        if self.is_complete(superstep):
+            # It stands in the superstep, which is made anew if a failed job is resumed.
+            self._unstored[superstep, group] = data
             return
         if self._gathers and len(data) <= self._share:
             own[group] = Sent(data)
@@ -144,5 +148,6 @@ class Board:
     def _forget(self, superstep: int) -> None:
         for old in [one for one in self._complete if one < superstep and self._complete[one].done()]:
             del self._complete[old]
-            for group in self._own.pop(old, ()):
-                self._unstored.pop((old, group), None)
+            self._own.pop(old, None)
+            for place in [one for one in self._unstored if one[0] == old]:
+                del self._unstored[place]

@@ -96,7 +96,7 @@ class Parameters:
         """
         with self._lock:
             # Of several slices the last push may have come to some.
-            self._number = max(0, self._before - (len(self._shared.slices) > 1))
+            self._number = max(self._number, self._before - (len(self._shared.slices) > 1))
             return self._number
 
     def pull(self) -> dict[str, Any]:

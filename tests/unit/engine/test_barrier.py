@@ -162,3 +162,15 @@ def test_a_checkpoint_finds_what_has_no_object_yet_and_others_go_on_from_it() ->
         assert here.at == there.at
 
     asyncio.run(run(Storage()))
+
+
+def test_what_is_done_again_after_all_have_met_is_there_for_a_checkpoint() -> None:
+    async def run(storage: Any) -> None:
+        (board,) = await job(storage, 1, 2, range(3))
+        again = Board(storage, "j", 2, gathers=True)
+        again.expect(1, 2)
+        await again.complete(2)
+        await again.put_up(2, 1, sent(1, 2, 2))
+        assert again.unstored(2, 1) == board.unstored(2, 1) == sent(1, 2, 2)
+
+    asyncio.run(run(Storage()))
