@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from bellwren import layout, spec
 from bellwren.clients import Access, Clients, LocalAccess, SessionAccess
 from bellwren.control.status import FINAL
 from bellwren.deployment import Deployment
-from bellwren.errors import NestedJob, NotDeployed, SpecError
+from bellwren.errors import BellwrenError, NestedJob, NotDeployed, SpecError
 from bellwren.job import Job
 from bellwren.options import Options
 from bellwren.spec import identity, strict_json
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bellwren.forecast import Forecast
     from bellwren.payload.pickler import Needs
     from bellwren.spec.inspection import Reading
+    from bellwren.tuning.answer import Tuning
 
 _START_LIMIT_BYTES = 200_000
 """An execution's input may be 262,144 bytes; a larger document goes through storage."""
@@ -140,11 +141,7 @@ class Cloud:
         Raises:
             SpecError: naming every fault of the document; nothing is started then.
         """
-        if isinstance(document, str | Path):
-            reading = strict_json.read(Path(document).read_bytes())
-        else:
-            reading = strict_json.adopt(document)
-        return self._start(self._checked(reading), progress=progress)
+        return self._start(self._checked(_read(document)), progress=progress)
 
     def map(self, function: Callable[[Any], Any], items: Any, **options: Any) -> Job:
         """Call ``function`` on each item; ``.result()`` is the list of results, in item order.
@@ -358,6 +355,58 @@ class Cloud:
         asked = question(self, what, input, Options.of(options), size_bytes=bytes, items=items)
         return ask(self._clients.client("lambda"), self.deployment.prediction_function, asked)
 
+    def tune(
+        self,
+        document: Mapping[str, Any] | str | Path,
+        *,
+        memory_mb: Sequence[int] = (),
+        workers: Sequence[int] = (1, 2, 4),
+        sample: float | None = None,
+        repeats: int = 2,
+        at_once: int = 4,
+        balance: float = 0.5,
+    ) -> Tuning:
+        """Run a job on a sample of its input at several memory sizes and scale-outs; say which is best for the whole.
+
+        Sizes that fail are left out and listed. The runs are ordinary jobs, so the learning loop learns from them too.
+
+        Args:
+            document: a job document, as for ``submit``.
+            memory_mb: sizes to try; by default all that are deployed.
+            workers: scale-outs to try, at least two.
+            sample: share of the input to run on; by default at most 200 items or 64 MB. Items in the document and
+                lines that are not compressed can be sampled; other inputs are run whole.
+            repeats: runs of each size.
+            at_once: jobs that run at the same time.
+            balance: weight of the cost in the balanced choice, from 0 (time alone) to 1 (cost alone).
+
+        Raises:
+            SpecError: naming what is wrong with the document or the sample.
+            BellwrenError: if too few of the runs succeeded to say anything; it says what failed.
+
+        >>> document = {"bellwren": 1, "algorithm": "wordcount", "items": ["to be or not to be"] * 20}
+        >>> found = cloud.tune(document, memory_mb=[512], workers=[1, 2], repeats=1)
+        >>> sorted(found["choices"])
+        ['balanced', 'cost', 'time']
+        """
+        try:
+            from bellwren.tuning import run  # noqa: PLC0415  few sessions tune
+        except ImportError as error:
+            raise BellwrenError(
+                f"tuning needs numpy ({error}); install it with: pip install numpy"
+            ) from error
+
+        return run.tune(
+            self,
+            self._checked(_read(document)),
+            memory_mb=memory_mb,
+            workers=workers,
+            sample=sample,
+            repeats=repeats,
+            at_once=at_once,
+            balance=balance,
+        )
+
     def jobs(self) -> list[Job]:
         """Every job of the deployment, the latest first.
 
@@ -481,6 +530,12 @@ class Cloud:
             stateMachineArn=self.deployment.state_machine_arn, name=job_id, input=start
         )
         return Job(self, job_id, name=checked.name, progress=progress, document=checked.to_dict())
+
+
+def _read(document: Mapping[str, Any] | str | Path) -> Reading:
+    if isinstance(document, str | Path):
+        return strict_json.read(Path(document).read_bytes())
+    return strict_json.adopt(document)
 
 
 def _refuse_within_a_worker() -> None:

@@ -27,6 +27,9 @@ COMMANDS = {
     "forecast": Entry(
         "bellwren.cli.forecast:forecast", "Say what a job would take and cost, before it runs."
     ),
+    "tune": Entry(
+        "bellwren.cli.tune:tune", "Measure memory sizes and scale-outs on a sample of a job's input."
+    ),
     "records": Entry("bellwren.cli.records:records", "Import and list execution records."),
     "models": Entry("bellwren.cli.models:models", "List, show and roll back runtime models."),
     "retrain": Entry("bellwren.cli.models:retrain", "Train the models that have new records."),

@@ -1,0 +1,78 @@
+"""The command ``tune``: which memory size and scale-out a job should have, by measuring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bellwren.cli.connection import connected, stage_option
+from bellwren.cli.output import json_option, progress, show
+
+
+class Numbers(click.ParamType):
+    """Whole numbers with commas between them."""
+
+    name = "N,N,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+        """The numbers; anything else is refused."""
+        try:
+            found = [int(one) for one in value.split(",")] if isinstance(value, str) else list(value)
+        except ValueError:
+            self.fail(f"{value!r}: whole numbers with commas between them, such as 512,1024", param, ctx)
+        if not found or min(found) < 1:
+            self.fail(f"{value!r}: numbers from 1 on", param, ctx)
+        return found
+
+
+@click.command()
+@click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--memory", type=Numbers(), default=(), help="Memory sizes in MB to try; else all that are deployed."
+)
+@click.option(
+    "--workers", type=Numbers(), default="1,2,4", show_default=True, help="Numbers of workers to try."
+)
+@click.option("--sample", type=float, help="Share of the input to run on; else at most 200 items or 64 MB.")
+@click.option("--repeats", type=click.IntRange(1), default=2, show_default=True, help="Runs of each size.")
+@click.option(
+    "--at-once", type=click.IntRange(1), default=4, show_default=True, help="Jobs at the same time."
+)
+@click.option(
+    "--balance",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="Weight of cost against time in the balanced choice.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw runtime and cost over workers into this file (.png, .svg, .pdf).",
+)
+@stage_option
+@json_option
+def tune(
+    document: Path, plot: Path | None, stage: str | None, local: bool, as_json: bool, **how: Any
+) -> None:
+    """Run the job that DOCUMENT describes on a sample of its input at several memory sizes and scale-outs.
+
+    Says what the whole job would take and cost at each, and which is the cheapest, the fastest and a balance of both.
+    Sizes that fail are left out and listed. The runs are jobs like others and cost what jobs cost; the last line says
+    how much that was.
+
+    \b
+    Examples:
+      bellwren tune books.json
+      bellwren tune books.json --memory 512,1769 --workers 1,4,16 --sample 0.05 --plot books.png
+      bellwren tune books.json --json | jq .choices.balanced
+    """
+    with progress() as say:
+        say("running the job on a sample of its input")
+        found = connected(stage, local).tune(document, memory_mb=how.pop("memory"), **how)
+    if plot:
+        found.plot(plot)
+    drawn = f"\n\ndrawn: {plot}" if plot else ""
+    show(found, found.table() + drawn, as_json=as_json)

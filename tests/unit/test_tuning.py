@@ -1,0 +1,198 @@
+"""Tuning: what runs on a sample say of the whole job, on laws that are known."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bellwren import spec
+from bellwren.errors import SpecError
+from bellwren.tuning import fit, run
+from bellwren.tuning.fit import Run
+from bellwren.tuning.sample import Sample, sampled
+
+SIZES = (512, 1769)
+COUNTS = (1, 2, 4)
+DOCUMENT = {"bellwren": 1, "algorithm": "wordcount", "items": [f"word {n}" for n in range(1000)]}
+
+
+def law(workers: int, memory_mb: int, share: float = 1.0) -> float:
+    """A fixed second, and work that more memory does faster, up to one processor."""
+    return 1.0 + 100 * share / workers * (1769 / memory_mb)
+
+
+def job(**more: Any) -> spec.JobSpec:
+    return spec.from_dict({**DOCUMENT, **more})
+
+
+class Lab:
+    """A cloud whose jobs take what the law says, with noise; those of some sizes fail."""
+
+    def __init__(self, failing: int | None = None, noise: float = 0.02) -> None:
+        self.deployment = SimpleNamespace(
+            worker_functions=dict.fromkeys(SIZES, ""), max_workers=1000, data_bucket="data"
+        )
+        self.documents: list[dict[str, Any]] = []
+        self._failing, self._noise, self._random = failing, noise, random.Random(1)
+
+    def submit(self, document: dict[str, Any], *, progress: bool) -> Any:
+        self.documents.append(document)
+        workers, memory_mb = document["workers"], document["memory_mb"]
+        share = len(document["items"]) / len(DOCUMENT["items"])
+        failed = memory_mb == self._failing
+        error = {"type": "MemoryError", "message": "too little"} if failed else None
+        record = {
+            "runtime_s": law(workers, memory_mb, share) * self._random.lognormvariate(0, self._noise),
+            "cost_usd": 0.001,
+            "cold_starts": 0,
+            "contended": False,
+        }
+        status = {"status": "FAILED" if failed else "SUCCEEDED", "error": error}
+        return SimpleNamespace(wait=lambda: True, status=lambda: status, record=record, cost_usd=0.001)
+
+
+def tuned(lab: Lab, **how: Any) -> Any:
+    return run.tune(lab, job(), workers=COUNTS, sample=0.1, **how)  # type: ignore[arg-type]
+
+
+def test_the_whole_job_is_told_from_a_tenth_of_its_input() -> None:
+    found = tuned(Lab(), repeats=3)
+    assert found["sample"] == 0.1
+    for row in found["forecasts"]:
+        expected = law(row["workers"], row["memory_mb"])
+        low, high = row["runtime_range_s"]
+        assert low * 0.95 <= expected <= high * 1.05, row
+        if not row["extrapolated"]:
+            assert row["runtime_s"] == pytest.approx(expected, rel=0.15), row
+    assert {row["workers"] for row in found["forecasts"] if row["extrapolated"]} == {8, 16}
+
+
+def test_the_best_size_of_a_known_law_is_found() -> None:
+    choices = tuned(Lab(), repeats=3)["choices"]
+    every = list(itertools.product((1, 2, 4, 8, 16), SIZES))
+    fastest = min(every, key=lambda one: law(*one))
+    assert (choices["time"]["workers"], choices["time"]["memory_mb"]) == fastest
+    assert choices["cost"]["workers"] == 1
+    assert choices["cost"]["workers"] < choices["balanced"]["workers"] < choices["time"]["workers"]
+    assert choices["cost"]["cost_usd"] <= choices["balanced"]["cost_usd"] <= choices["time"]["cost_usd"]
+
+
+def test_each_choice_says_how_sure_it_is() -> None:
+    calm, noisy = tuned(Lab(noise=0.01), repeats=3), tuned(Lab(noise=0.5), repeats=3)
+    for found in (calm, noisy):
+        assert all(0 <= one["confidence"] <= 1 for one in found["choices"].values())
+    assert calm["choices"]["time"]["confidence"] > noisy["choices"]["time"]["confidence"]
+    width = [
+        sum(high / low for low, high in (row["runtime_range_s"] for row in one["forecasts"]))
+        for one in (calm, noisy)
+    ]
+    assert width[0] < width[1]
+
+
+def test_a_size_that_fails_is_left_out_and_told() -> None:
+    lab = Lab(failing=512)
+    found = tuned(lab)
+    assert {row["memory_mb"] for row in found["forecasts"]} == {1769}
+    assert [one["memory_mb"] for one in found["failed"]] == [512] * len(COUNTS)
+    assert found["failed"][0]["error"] == "MemoryError: too little"
+    assert sum(one["memory_mb"] == 512 for one in lab.documents) == len(COUNTS)  # not tried again
+    assert found["spent_usd"] == pytest.approx(0.001 * len(lab.documents))
+    assert "MemoryError" in found.table()
+
+
+def test_if_all_fail_it_says_what_and_why() -> None:
+    lab = Lab(failing=512)
+    with pytest.raises(run.NothingRan, match="MemoryError: too little"):
+        tuned(lab, memory_mb=[512])
+
+
+def test_a_document_that_is_refused_is_a_size_that_failed() -> None:
+    lab = Lab()
+    submit = lab.submit
+
+    def picky(document: dict[str, Any], *, progress: bool) -> Any:
+        if document["memory_mb"] == 512:
+            raise SpecError([])
+        return submit(document, progress=progress)
+
+    lab.submit = picky  # type: ignore[method-assign]
+    assert len(tuned(lab)["failed"]) == len(COUNTS)
+
+
+def test_a_deadline_rules_out_what_takes_longer() -> None:
+    runs = [Run(w, m, law(w, m), 0.001) for w, m in itertools.product(COUNTS, SIZES)]
+    curves = fit.fitted(runs, 1.0, (1, 2, 4, 8))
+    place, _ = fit.choices(curves, 0.5, deadline_s=30)["cost"]
+    assert law(int(curves.workers[place]), int(curves.memory_mb[place])) <= 30
+    place, _ = fit.choices(curves, 0.5, deadline_s=0.1)["cost"]
+    assert curves.workers[place] == 1
+
+
+def test_the_balance_goes_from_time_alone_to_cost_alone() -> None:
+    runs = [Run(w, m, law(w, m), 0.001) for w, m in itertools.product(COUNTS, SIZES)]
+    curves = fit.fitted(runs, 1.0, (1, 2, 4, 8))
+    ends = fit.choices(curves, 0.0)
+    assert ends["balanced"][0] == ends["time"][0]
+    ends = fit.choices(curves, 1.0)
+    assert ends["balanced"][0] == ends["cost"][0]
+
+
+def test_disturbed_runs_count_only_where_there_are_no_others() -> None:
+    calm, cold, alone = Run(1, 512, 1.0, 0.1), Run(1, 512, 9.0, 0.1, True), Run(2, 512, 5.0, 0.1, True)
+    assert fit.usable([calm, cold, alone]) == [calm, alone]
+
+
+def test_one_scale_out_tells_nothing_of_others() -> None:
+    with pytest.raises(ValueError, match="two scale-outs"):
+        fit.fitted([Run(1, 512, 1.0, 0.1), Run(1, 1769, 1.0, 0.1)], 1.0, (1, 2))
+
+
+def test_items_are_sampled_evenly_and_nothing_decides_but_what_is_tuned() -> None:
+    given = job(
+        workers=3,
+        memory_mb=512,
+        deadline_s=9,
+        budget_usd=1,
+        output={"uri": "s3://mine/out/", "format": "jsonl"},
+    )
+    taken = sampled(given, SimpleNamespace(), 0.01)  # type: ignore[arg-type]
+    assert taken.document["items"] == [f"word {n}" for n in range(0, 1000, 100)]
+    assert taken.share == 0.01
+    assert not {"workers", "memory_mb", "deadline_s", "budget_usd"} & set(taken.document)
+    assert "uri" not in taken.document["output"]
+    assert spec.from_dict({**taken.document, "workers": 1})
+    assert len(sampled(given, SimpleNamespace(), None).document["items"]) == 200  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("share", [0, -1, 1.5])
+def test_a_share_that_is_none_is_refused(share: float) -> None:
+    with pytest.raises(SpecError, match="sample"):
+        sampled(job(), SimpleNamespace(), share)  # type: ignore[arg-type]
+
+
+def test_an_input_that_cannot_be_sampled_runs_whole_or_is_refused() -> None:
+    document = {
+        "bellwren": 1,
+        "algorithm": "kmeans",
+        "input": {"csv": "s3://bucket/points.csv"},
+        "params": {"k": 2},
+    }
+    given = spec.from_dict(document)
+    assert sampled(given, SimpleNamespace(), None) == Sample(
+        sampled(given, SimpleNamespace(), 1.0).document, 1.0
+    )  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="only items in the document and lines"):
+        sampled(given, SimpleNamespace(), 0.5)  # type: ignore[arg-type]
+
+
+def test_the_answer_is_data_a_table_and_a_plot(tmp_path: Path) -> None:
+    found = tuned(Lab())
+    assert json.loads(json.dumps(found)) == found
+    assert "balanced" in found.table()
+    assert found.plot(tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
