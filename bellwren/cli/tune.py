@@ -11,29 +11,35 @@ from bellwren.cli.connection import connected, stage_option
 from bellwren.cli.output import json_option, progress, show
 
 
-class Numbers(click.ParamType):
+def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
     """Whole numbers with commas between them."""
-
-    name = "N,N,..."
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
-        """The numbers; anything else is refused."""
-        try:
-            found = [int(one) for one in value.split(",")] if isinstance(value, str) else list(value)
-        except ValueError:
-            self.fail(f"{value!r}: whole numbers with commas between them, such as 512,1024", param, ctx)
-        if not found or min(found) < 1:
-            self.fail(f"{value!r}: numbers from 1 on", param, ctx)
-        return found
+    try:
+        found = [int(one) for one in value.split(",")] if value else []
+    except ValueError:
+        found = [0]
+    if any(one < 1 for one in found):
+        raise click.BadParameter(
+            f"{value!r}: whole numbers from 1 on, with commas between them, such as 1,2,4"
+        )
+    return found
 
 
 @click.command()
 @click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--memory", type=Numbers(), default=(), help="Memory sizes in MB to try; else all that are deployed."
+    "--memory",
+    default="",
+    callback=_numbers,
+    metavar="N,N,...",
+    help="Memory sizes in MB to try; else all that are deployed.",
 )
 @click.option(
-    "--workers", type=Numbers(), default="1,2,4", show_default=True, help="Numbers of workers to try."
+    "--workers",
+    default="1,2,4",
+    callback=_numbers,
+    metavar="N,N,...",
+    show_default=True,
+    help="Numbers of workers to try.",
 )
 @click.option("--sample", type=float, help="Share of the input to run on; else at most 200 items or 64 MB.")
 @click.option("--repeats", type=click.IntRange(1), default=2, show_default=True, help="Runs of each size.")

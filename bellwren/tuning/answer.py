@@ -42,7 +42,7 @@ class Tuning(dict[str, Any]):
             f"failed:   {one['workers']} workers of {one['memory_mb']} MB: {one['error']}"
             for one in self["failed"]
         ]
-        runs = f"{len(self['measured'])} runs on {self['sample']:.3g} of the input, ${self['spent_usd']:.3g}"
+        runs = f"{self._basis()}; they cost ${self['spent_usd']:.3g}"
         return "\n".join(line.rstrip() for line in [*text, "", *said, *failed, runs])
 
     def plot(self, path: str | os.PathLike[str]) -> Path:
@@ -62,18 +62,21 @@ class Tuning(dict[str, Any]):
         sides = (("runtime_s", "runtime_range_s", "runtime, s"), ("cost_usd", "cost_range_usd", "cost, USD"))
         for axis, (name, band, label) in zip(axes, sides, strict=True):
             self._draw(axis, name, band)
-            axis.set(ylabel=f"{label} (band: 95 % of runs)", xscale="log", yscale="log")
+            axis.set(ylabel=f"{label} (band: 95 % of runs)", xscale="log")
             axis.grid(visible=True, alpha=0.25)
+            axis.set_ylim(bottom=0)
         counts = sorted({row["workers"] for row in self["forecasts"]})
         axes[1].set_xticks(counts, [str(count) for count in counts])
         axes[1].minorticks_off()
         axes[1].set_xlabel("workers")
         axes[0].legend(fontsize="small")
-        axes[0].set_title(
-            f"{self['algorithm']}, from {len(self['measured'])} runs on {self['sample']:.3g} of the input"
-        )
+        axes[0].set_title(f"{self['algorithm']}, {self._basis()}")
         figure.savefig(path, dpi=120)
         return Path(path)
+
+    def _basis(self) -> str:
+        part = "the whole input" if self["sample"] == 1 else f"{self['sample']:.3g} of the input"
+        return f"from {len(self['measured'])} runs on {part}"
 
     def _draw(self, axis: Any, name: str, band: str) -> None:
         sizes = sorted({row["memory_mb"] for row in self["forecasts"]})

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from bellwren.errors import BellwrenError
+from bellwren.errors import BellwrenError, Fault, SpecError
 from bellwren.spec import JobSpec
 from bellwren.tuning import fit
 from bellwren.tuning.answer import Tuning
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCALE_OUTS = (1, 2, 4)
 _FURTHER = 4
-"""Forecasts go to this times the largest scale-out that ran: the whole job is larger than the sample."""
+"""Forecasts go at most to this times the largest scale-out that ran."""
 
 
 class NothingRan(BellwrenError):
@@ -38,16 +38,31 @@ def tune(
     balance: float = 0.5,
 ) -> Tuning:
     """See ``Cloud.tune``."""
-    taken = sampled(job, cloud, sample)
     sizes = list(memory_mb) or list(cloud.deployment.worker_functions)
+    _check(cloud, sizes, workers)
+    taken = sampled(job, cloud, sample)
     cells = list(itertools.product(sorted(set(sizes)), sorted(set(workers))))
     try:
         runs, failed = _measure(cloud, taken, cells, repeats, at_once)
     finally:
         if taken.written:
             cloud.data_store.delete(list(taken.written))
-    scale_outs = _candidates(workers, cloud.deployment.max_workers)
+    scale_outs = _candidates(workers, cloud.deployment.max_workers, taken.share)
     return concluded(job, taken, runs, failed, balance=balance, scale_outs=scale_outs)
+
+
+def _check(cloud: Cloud, sizes: Sequence[int], workers: Sequence[int]) -> None:
+    """A job of another size would run at the nearest one, and be taken for what it was not."""
+    deployed = list(cloud.deployment.worker_functions)
+    faults = []
+    if other := sorted(set(sizes) - set(deployed)):
+        faults.append(
+            Fault("memory_mb", str(other), f"sizes that are deployed: {', '.join(map(str, deployed))}")
+        )
+    if len(set(workers)) < 2 or min(workers) < 1:
+        faults.append(Fault("workers", str(list(workers)), "two different numbers at least, from 1 on"))
+    if faults:
+        raise SpecError(faults)
 
 
 def concluded(
@@ -126,10 +141,10 @@ def _run(cloud: Cloud, sample: Sample, memory_mb: int, workers: int) -> Run | di
     return Run(workers, memory_mb, record["runtime_s"], record["cost_usd"], disturbed)
 
 
-def _candidates(measured: Sequence[int], most: int) -> list[int]:
-    """What ran, and doublings from its largest on."""
+def _candidates(measured: Sequence[int], most: int, share: float) -> list[int]:
+    """What ran, and doublings of its largest while a worker has no less to do of the whole than one had of the sample."""
     largest = max(measured)
-    further = itertools.takewhile(
-        lambda count: count <= min(most, _FURTHER * largest), (largest << shift for shift in range(1, 32))
+    bound = min(most, largest * min(_FURTHER, 1 / share))
+    return sorted(
+        {*measured, *itertools.takewhile(lambda count: count <= bound, (largest << n for n in range(1, 9)))}
     )
-    return sorted({*measured, *further})

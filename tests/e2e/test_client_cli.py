@@ -49,6 +49,22 @@ def test_a_document_is_submitted_and_its_result_read(cloud: Cloud, tmp_path: Pat
     assert "had ended already" in cancelled.stdout
 
 
+def test_a_job_is_tuned_on_the_beginnings_of_its_lines(cloud: Cloud, tmp_path: Path) -> None:
+    for number in range(2):
+        cloud.data_store.put(f"tuned/{number}.txt", b"to be or not to be\n" * 100)
+    source = f"s3://{cloud.deployment.data_bucket}/tuned/"
+    path = tmp_path / "tuned.json"
+    path.write_text(json.dumps({"bellwren": 1, "algorithm": "wordcount", "input": {"lines": source}}))
+    how = ("--memory", "512", "--workers", "1,2", "--sample", "0.5", "--repeats", "1", "--json")
+    tuned = run("tune", str(path), *how)
+    assert tuned.exit_code == 0, tuned.output
+    found = json.loads(tuned.stdout)
+    assert found["sample"] == 0.5
+    assert [one["workers"] for one in found["measured"]] == [1, 2]
+    assert [row["workers"] for row in found["forecasts"]] == [1, 2, 4]
+    assert list(cloud.data_store.list("tune/")) == []
+
+
 def test_results_that_json_does_not_have_are_shown(cloud: Cloud) -> None:
     def pairs(x: int) -> list[Any]:
         print(f"item {x}")

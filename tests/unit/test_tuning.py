@@ -143,6 +143,16 @@ def test_the_balance_goes_from_time_alone_to_cost_alone() -> None:
     assert ends["balanced"][0] == ends["cost"][0]
 
 
+@pytest.mark.parametrize(
+    ("how", "field"), [({"memory_mb": [9999]}, "memory_mb"), ({"workers": [2, 2]}, "workers")]
+)
+def test_sizes_that_there_are_not_and_a_lone_scale_out_are_refused(how: dict[str, Any], field: str) -> None:
+    lab = Lab()
+    with pytest.raises(SpecError, match=field):
+        run.tune(lab, job(), **how)  # type: ignore[arg-type]
+    assert lab.documents == []
+
+
 def test_disturbed_runs_count_only_where_there_are_no_others() -> None:
     calm, cold, alone = Run(1, 512, 1.0, 0.1), Run(1, 512, 9.0, 0.1, True), Run(2, 512, 5.0, 0.1, True)
     assert fit.usable([calm, cold, alone]) == [calm, alone]
