@@ -142,7 +142,7 @@ def _run(cloud: Cloud, sample: Sample, memory_mb: int, workers: int) -> Run | di
 
 
 def _candidates(measured: Sequence[int], most: int, share: float) -> list[int]:
-    """What ran, and doublings of its largest while a worker has no less to do of the whole than one had of the sample."""
+    """What ran, and doublings of its largest while a worker has as much to do of the whole as one had of the sample."""
     largest = max(measured)
     bound = min(most, largest * min(_FURTHER, 1 / share))
     return sorted(
