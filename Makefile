@@ -22,7 +22,7 @@ torch_cpu_index := https://download.pytorch.org/whl/cpu
 # Fast ones first: a broken unit test should not wait for a deployment.
 tests := $(wildcard tests/unit tests/engine tests/infra tests/browser tests/training tests/e2e)
 
-.PHONY: help setup demo test test-fast check format bench evaluate timed chaos clean distclean
+.PHONY: help setup demo docs test test-fast check format bench evaluate timed chaos clean distclean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -31,6 +31,9 @@ setup: $(environment) $(cdk)  ## Build the environment: .venv, and Node and the 
 
 demo: setup  ## Start the local cloud, deploy, and count the words of 20 MB of text
 	@$(python) -m examples.demo $(ARGS)
+
+docs: setup  ## Build the documentation as a site, .build/site; a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --strict --quiet
 
 test: setup  ## Run all tests, the end-to-end ones on a local cloud of their own
 	$(python) -m pytest $(tests) $(ARGS)

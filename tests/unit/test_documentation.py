@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +41,18 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             headings = re.findall(r"^#+ (.*)", target.read_text("utf-8"), re.MULTILINE)
             dead += [link] if part not in map(anchor, headings) else []
     assert dead == []
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'bellwren[docs]'")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    reference = (tmp_path / "api" / "index.html").read_text("utf-8")
+    assert 'id="bellwren.Cloud.map_reduce"' in reference
+    assert "&gt;&gt;&gt;" in reference
+    assert (tmp_path / "repository" / "tests" / "unit" / "test_tuning.py").is_file()
 
 
 def test_each_claim_names_tests_that_are_there() -> None:
