@@ -8,6 +8,7 @@ import json
 import time
 import uuid
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,15 @@ def test_f12_every_object_is_read_once_whatever_its_name(engine: Engine) -> None
     prefix = source.removeprefix(f"s3://{engine.data.bucket}/")
     found = engine.map(lambda record: record, bellwren.objects(source)).result()
     assert dict(found) == {prefix + name: name.encode() + b"\n" for name in AWKWARD_NAMES}
+
+
+def test_every_object_of_a_prefix_is_read_where_there_are_more_than_s3_lists_at_once(engine: Engine) -> None:
+    count = 1_100
+    prefix = f"in-{uuid.uuid4().hex[:8]}/"
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda n: engine.data.put(f"{prefix}{n:04d}", b"%d\n" % n), range(count)))
+    found = engine.map(int, bellwren.lines(f"s3://{engine.data.bucket}/{prefix}"), workers=2)
+    assert found.result() == list(range(count))
 
 
 def test_f14_a_page_that_is_called_csv_fails_with_its_key_line_and_beginning(engine: Engine) -> None:
