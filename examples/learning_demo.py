@@ -13,7 +13,7 @@ from typing import Any
 
 from bellwren import Cloud, Job
 
-ANSWER_S = 0.1
+ANSWER_S = 0.08
 RUNS = ((30, 1), (30, 4), (60, 2), (60, 4), (90, 2), (90, 4))
 """Items and workers of the runs that are learned from."""
 HELD_OUT = ((30, 2), (60, 1), (90, 3))
