@@ -9,10 +9,10 @@ import importlib
 import sys
 import time
 
-from benchmarks.report import Run, about, document, keep, write_summary
+from benchmarks.report import Run, about, document, keep, plot, write_summary
 
 BENCHMARKS = (
-    *("imports", "warm_map", "many_items", "wordcount", "wordcount_spark", "sort_spark"),
+    *("imports", "warm_map", "many_items", "map_peers", "wordcount", "wordcount_spark", "sort_spark"),
     *("bsp", "compute", "forecast_latency", "learning", "learning_size"),
 )
 
@@ -30,7 +30,7 @@ def main(names: list[str]) -> None:
             rows = importlib.import_module(f"benchmarks.{name}").run()
             done = Run(name, command, where, rows, round(time.monotonic() - began, 1))
             print(document([done]).partition("\n")[2], flush=True)
-            print(f"kept in {keep([done])}", file=sys.stderr)
+            print("kept in", ", ".join(map(str, [keep([done]), *plot([done])])), file=sys.stderr)
     write_summary()
 
 

@@ -35,7 +35,7 @@ def run() -> list[Row]:
     rows.append(Row("many_items", f"{_MANY} submits to an executor", submitted_s, "s", spread=spread))
     rows.append(Row("many_items", "against a map of as many", ratio, "times", "≤ 2", ratio <= 2))
     python = peers.environment("lithops", _LITHOPS)
-    (lithops_s,) = json.loads(peers.run(python, "lithops_map.py", str(_FEW), str(_WORKERS), "1"))
+    (lithops_s,) = json.loads(peers.run(python, "lithops_map.py", "same", str(_FEW), str(_WORKERS), "1"))
     ours_ms, lithops_ms = 1000 * seconds[_MANY] / _MANY, 1000 * lithops_s / _FEW
     rows.append(Row("many_items", f"{_LITHOPS}, localhost, {_FEW} items", lithops_s, "s"))
     rows.append(Row("many_items", "for each item", ours_ms, "ms"))

@@ -147,6 +147,35 @@ def summary(runs: Sequence[Run]) -> str:
     )
 
 
+def plot(runs: Sequence[Run], folder: Path = RESULTS) -> list[Path]:
+    """A picture for each benchmark that asked several contenders the same: bars by contender, a panel for each task."""
+    from matplotlib.figure import Figure
+
+    drawn = []
+    for run in runs:
+        tasks = {
+            row.what: [one for one in run.rows if one.what == row.what] for row in run.rows if row.contender
+        }
+        if not tasks:
+            continue
+        figure = Figure(figsize=(8, 1 + 1.8 * len(tasks)), layout="constrained")
+        figure.suptitle(
+            f"{run.benchmark.replace('_', ' ')}, {run.about['date']}, load {run.about['load']:.1f}"
+        )
+        for axis, (what, rows) in zip(
+            figure.subplots(len(tasks), squeeze=False)[:, 0], tasks.items(), strict=True
+        ):
+            ranked = sorted(rows, key=lambda row: -row.value)
+            colours = ["C1" if row.contender == "Bellwren" else "C0" for row in ranked]
+            bars = axis.barh([row.contender for row in ranked], [row.value for row in ranked], color=colours)
+            axis.bar_label(bars, [_value(row) for row in ranked], padding=3)
+            axis.set(title=what, xscale="log", xlabel=rows[0].unit)
+            axis.margins(x=0.15)
+        drawn.append(folder / f"{run.benchmark}.png")
+        figure.savefig(drawn[-1], dpi=100)
+    return drawn
+
+
 def write_summary(path: Path = ROOT / "README.md", folder: Path = RESULTS) -> None:
     """Write the table into the README, between its two marks."""
     path.write_text(with_summary(path.read_text("utf-8"), load(folder)), "utf-8")

@@ -1,4 +1,4 @@
-"""Run in the environment of Lithops: seconds of maps of trivial items on its localhost backend, warm, as JSON."""
+"""Run in the environment of Lithops: seconds of maps on its localhost backend, warm, as JSON."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ import sys
 import time
 
 from lithops import FunctionExecutor
+from work import FUNCTIONS
 
 
-def same(x: int) -> int:
-    return x
-
-
-def main(items: int, workers: int, runs: int) -> None:
+def main(what: str, items: int, workers: int, runs: int) -> None:
     config = {
         "lithops": {
             "backend": "localhost",
@@ -23,16 +20,18 @@ def main(items: int, workers: int, runs: int) -> None:
         },
         "localhost": {"runtime": sys.executable, "worker_processes": workers},
     }
+    function = FUNCTIONS[what]
+    expected = [function(x) for x in range(items)]
     seconds = []
     with FunctionExecutor(config=config) as executor:
-        executor.get_result(executor.map(same, list(range(workers))))
+        executor.get_result(executor.map(function, list(range(workers))))
         for _ in range(runs):
             began = time.perf_counter()
-            found = executor.get_result(executor.map(same, list(range(items))))
+            found = executor.get_result(executor.map(function, list(range(items))))
             seconds.append(time.perf_counter() - began)
-            assert found == list(range(items))
+            assert found == expected
     print(json.dumps(seconds))
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -20,6 +20,7 @@ os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
 from pyspark import SparkConf, SparkContext
+from work import FUNCTIONS
 
 WORDS = re.compile("[A-Za-z]+")
 
@@ -53,6 +54,11 @@ def sort(context: SparkContext, folder: str, output: str) -> dict[str, Any]:
     return {"bytes": sum(keyed.sortByKey().mapPartitionsWithIndex(write).collect())}
 
 
+def map_items(context: SparkContext, what: str, items: int) -> dict[str, Any]:
+    found = context.parallelize(range(items), context.defaultParallelism).map(FUNCTIONS[what]).collect()
+    return {"sum": sum(found)}
+
+
 def peak_mb() -> int:
     """The most memory that this process and each below it have had, in sum."""
     parents, peaks = {}, {}
@@ -76,11 +82,15 @@ def main() -> None:
     conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
     context = SparkContext(conf=conf)
     context.setLogLevel("ERROR")
+    context.addPyFile(str(Path(__file__).parent / "work.py"))
     jobs = {"wordcount": wordcount, "sort": sort}
     for line in sys.stdin:
         asked = json.loads(line)
         began = time.perf_counter()
-        found = jobs[asked["job"]](context, asked["folder"], asked.get("output", ""))
+        if asked["job"] == "map":
+            found = map_items(context, asked["what"], int(asked["items"]))
+        else:
+            found = jobs[asked["job"]](context, asked["folder"], asked.get("output", ""))
         seconds = time.perf_counter() - began
         print(json.dumps({"seconds": seconds, "peak_mb": peak_mb(), **found}), flush=True)
     context.stop()

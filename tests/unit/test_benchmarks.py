@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.report import RESULTS, ROOT, Row, Run, document, keep, load, with_summary
+from benchmarks.report import RESULTS, ROOT, Row, Run, document, keep, load, plot, with_summary
 
 MARKS = "<!-- benchmarks: written by python -m benchmarks -->\n\nold\n\n<!-- end of benchmarks -->"
 
@@ -48,3 +48,14 @@ def test_the_table_has_each_figure_with_a_bar_met_or_not() -> None:
 def test_marks_that_are_missing_are_named() -> None:
     with pytest.raises(ValueError, match="benchmarks: written by"):
         with_summary("no marks", [])
+
+
+def test_contenders_of_one_task_are_drawn_together(tmp_path: Path) -> None:
+    rows = [
+        Row("maps", "100 items", value, "s", contender=name)
+        for name, value in (("Bellwren", 1.0), ("other", 9.0))
+    ]
+    about = {"date": "2026-01-01", "load": 0.5}
+    drawn = plot([Run("maps", "command", about, rows), run("alone", 1.0)], tmp_path)
+    assert [path.name for path in drawn] == ["maps.png"]
+    assert "100 items: other | 9 s" in document([Run("maps", "command", about, rows)])
