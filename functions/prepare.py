@@ -14,4 +14,7 @@ _DEPLOYMENT = Deployment.from_environment()
 @logged
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Claim, check and measure one job."""
-    return prepare(event["input"], event["execution"], event["name"], _DEPLOYMENT)
+    execution = event["execution"]
+    # Emulators may not know of redrives.
+    redrives = execution.get("RedriveCount", 0)
+    return prepare(execution["Input"], execution["Id"], execution["Name"], _DEPLOYMENT, redrives=redrives)

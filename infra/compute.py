@@ -50,6 +50,9 @@ class Compute(cdk.Stack):
             statements=permissions.finish(stage),
             failures=unfinished,
         )
+        conclude = self._function(
+            "conclude", size=sizes.CONCLUDE, runtime=code.control(), statements=permissions.conclude(stage)
+        )
         machine = JobMachine(
             self,
             "Jobs",
@@ -57,6 +60,7 @@ class Compute(cdk.Stack):
             prepare=prepare,
             plan=plan,
             finish=finish,
+            conclude=conclude,
             workers=list(workers.values()),
         )
         SpecDropped(self, "SpecDropped", stage=stage, machine=machine, undelivered=undelivered)

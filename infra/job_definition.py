@@ -6,7 +6,7 @@ without CDK. ``${Name}`` is filled in by CloudFormation with the names in `SUBST
 The rules that it keeps: state is a handful of scalars (the job, the choice, the next step), never the user's
 data; the scale-out is the number of items of the Distributed Map; every task has a time limit, a retry that
 knows throttling, and a catch that leads through Finish, so that no way out leaves a job without its
-``status.json``.
+``status.json``. Only Conclude is not caught: its failure is the end of an unsuccessful job, and where a redrive begins.
 """
 
 from __future__ import annotations
@@ -20,14 +20,20 @@ PREPARE = "PrepareFunctionArn"
 PREDICT = "PredictFunctionArn"
 PLAN = "PlanFunctionArn"
 FINISH = "FinishFunctionArn"
+CONCLUDE = "ConcludeFunctionArn"
 JOBS_BUCKET = "JobsBucket"
-SUBSTITUTIONS = (PREPARE, PREDICT, PLAN, FINISH, JOBS_BUCKET)
+SUBSTITUTIONS = (PREPARE, PREDICT, PLAN, FINISH, CONCLUDE, JOBS_BUCKET)
 
 _EXECUTION = {
     "input.$": "$$.Execution.Input",
     "execution.$": "$$.Execution.Id",
     "name.$": "$$.Execution.Name",
 }
+# The whole of it, because the count of redrives in it is not known everywhere.
+_REDRIVABLE = {"execution.$": "$$.Execution"}
+# What Prepare and Conclude answer is the job. From there on the state is ours alone: the input, which may be 256 KB, is
+# left behind.
+_ONLY_THE_JOB = {"job.$": "$.Payload", "plan": None, "error": None}
 
 
 def job_definition(settings: Settings) -> State:
@@ -51,10 +57,9 @@ def _preparing() -> dict[str, State]:
     prepare = asl.task(
         PREPARE,
         sizes.PREPARE.timeout_s,
-        _EXECUTION,
+        _REDRIVABLE,
         comment="Claims the job, checks its document, measures its input",
-        # From here on the state is ours alone: the input, which may be 256 KB, is left behind.
-        ResultSelector={"job.$": "$.Payload", "plan": None, "error": None},
+        ResultSelector=_ONLY_THE_JOB,
         Catch=asl.catch("PrepareFailed", "$"),
         Next="Prepared",
     )
@@ -203,18 +208,14 @@ def _finishing() -> dict[str, State]:
         "Finish": finish,
         "Finished": asl.choice("$.finish.status", {"SUCCEEDED": "Succeeded"}, default="JobPrepared"),
         "Succeeded": {"Type": "Succeed", "OutputPath": "$.job"},
-        "JobPrepared": _job_known(then="JobFailed", otherwise="PrepareLost"),
+        "JobPrepared": _job_known(then="Conclude", otherwise="PrepareLost"),
         "PrepareLost": {
             "Type": "Fail",
             "Comment": "Prepare's own error, since there is no job that it could be found with",
             "ErrorPath": "$.error.Error",
             "CausePath": "$.error.Cause",
         },
-        "JobFailed": {
-            "Type": "Fail",
-            "Error": "Bellwren.JobFailed",
-            "CausePath": _says("Job {} did not succeed; the reason is in {}"),
-        },
+        "Conclude": _conclude(),
         "FinishLost": _job_known(then="WriteStatus", otherwise="FinishFailed"),
         "WriteStatus": _last_resort(),
         "FinishFailed": {
@@ -223,6 +224,19 @@ def _finishing() -> dict[str, State]:
             "Cause": "Finish itself failed: its log says why",
         },
     }
+
+
+def _conclude() -> State:
+    """Fail the execution, by a task, since a redrive of a Fail state only fails again: the task runs again instead."""
+    return asl.task(
+        CONCLUDE,
+        sizes.CONCLUDE.timeout_s,
+        {"job_id.$": "$.job.job_id", **_REDRIVABLE},
+        comment="The job did not succeed: fails the execution. Redriven, goes on with what is missing of the job",
+        ResultSelector=_ONLY_THE_JOB,
+        Retry=[asl.RETRY_SERVICE],
+        Next="Prepared",
+    )
 
 
 def _job_known(*, then: str, otherwise: str) -> State:
@@ -256,7 +270,7 @@ def _last_resort() -> State:
         "Retry": [asl.RETRY_ANY],
         "Catch": asl.catch("FinishFailed", "$.write_error"),
         "ResultPath": None,
-        "Next": "FinishFailed",
+        "Next": "Conclude",
     }
 
 

@@ -29,6 +29,7 @@ class JobMachine(Construct):
         prepare: Function,
         plan: Function,
         finish: Function,
+        conclude: Function,
         workers: Sequence[Function],
     ) -> None:
         super().__init__(scope, id_)
@@ -40,7 +41,7 @@ class JobMachine(Construct):
             description=f"What the jobs of stage {settings.stage} may do between their functions",
             assumed_by=iam.ServicePrincipal("states.amazonaws.com"),
         )
-        called = [prepare.arn, predict_arn, plan.arn, finish.arn, *(worker.arn for worker in workers)]
+        called = [one.arn for one in (prepare, plan, finish, conclude, *workers)] + [predict_arn]
         # The one object that the state machine writes by itself; CDK would grant it no key, nor does a Distributed Map.
         key = access.use_key(settings.kms_key_arn, "kms:GenerateDataKey")
         for statement in (_invoke(called), *_run_map(names), _write_status(names), *key):
@@ -63,6 +64,7 @@ class JobMachine(Construct):
                 job_definition.PREDICT: predict_arn,
                 job_definition.PLAN: plan.arn,
                 job_definition.FINISH: finish.arn,
+                job_definition.CONCLUDE: conclude.arn,
                 job_definition.JOBS_BUCKET: names.bucket("jobs"),
             },
             role=role,
@@ -82,11 +84,11 @@ def _invoke(functions: list[str]) -> iam.PolicyStatement:
 
 
 def _run_map(names: Names) -> list[iam.PolicyStatement]:
-    """A Distributed Map starts its children as executions of this state machine, watches them and ends them."""
+    """A Distributed Map starts its children as executions of this state machine, watches, ends and redrives them."""
     return [
         iam.PolicyStatement(actions=["states:StartExecution"], resources=[names.state_machine_arn()]),
         iam.PolicyStatement(
-            actions=["states:DescribeExecution", "states:StopExecution"],
+            actions=["states:DescribeExecution", "states:StopExecution", "states:RedriveExecution"],
             resources=[names.job_executions_arn("/*")],
         ),
     ]

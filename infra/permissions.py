@@ -98,6 +98,17 @@ def worker(stage: Stage) -> Statements:
     ]
 
 
+def conclude(stage: Stage) -> Statements:
+    """Takes an unsuccessful job up again: reads what there is of it, sets its plan back, lays down pieces of tasks."""
+    jobs, data = stage.names.bucket("jobs"), stage.names.bucket("data")
+    return [
+        access.read(jobs, _JOBS, _WORK),
+        access.write(jobs, _JOBS, _WORK),
+        access.look_up(jobs, data),
+        access.read(data, "*"),
+    ]
+
+
 def finish(stage: Stage) -> Statements:
     """Reads the results that it counts, writes the last status, the record and the report, clears working keys."""
     jobs, data, records = (

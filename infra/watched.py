@@ -20,9 +20,12 @@ _CONTROL = {
     "predict": sizes.PREDICT,
     "plan": sizes.PLAN,
     "finish": sizes.FINISH,
+    "conclude": sizes.CONCLUDE,
     "collect": sizes.COLLECT,
     "train": sizes.TRAIN,
 }
+_FAILS_ON_PURPOSE = ("conclude",)
+"""An execution of a job that did not succeed fails by this function's error; `jobs-failed` is its alarm."""
 _SLOW = 0.8  # of the time limit
 
 
@@ -105,19 +108,12 @@ def _of_functions(stage: Stage) -> list[Watch]:
     names = stage.names
     watches = []
     for name in _function_names(stage):
-        watches += [
-            Watch(
-                f"{name}-errors",
-                "The function failed, which no user's code can make it do: read its log",
-                _function_metric(names, name, "Errors"),
-            ),
-            Watch(
-                f"{name}-throttled",
-                "For 15 minutes invocations found no concurrency: lower max_workers or raise the quota",
-                _function_metric(names, name, "Throttles"),
-                periods=3,
-            ),
-        ]
+        if name not in _FAILS_ON_PURPOSE:
+            meaning = "The function failed, which no user's code can make it do: read its log"
+            watches.append(Watch(f"{name}-errors", meaning, _function_metric(names, name, "Errors")))
+        meaning = "For 15 minutes invocations found no concurrency: lower max_workers or raise the quota"
+        throttles = _function_metric(names, name, "Throttles")
+        watches.append(Watch(f"{name}-throttled", meaning, throttles, periods=3))
     for name, size in _CONTROL.items():
         watches.append(
             Watch(

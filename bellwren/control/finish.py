@@ -70,8 +70,9 @@ def finish(state: Document, deployment: Deployment) -> Document:
     job_id = call.job_id
     found = status.read(jobs, job_id)
     claim = jobs.find_json(layout.claim(job_id))
-    if claim is None or (call.execution and claim["execution"] != call.execution):
-        # An execution that was aborted before its first state, or from which another one has taken the job over.
+    if claim is None or (call.execution and claim["execution"] != call.execution) or call.stale(claim):
+        # An execution that was aborted before its first state, or from which another one has taken the job over, or
+        # news of its end that was under way while it was redriven.
         return {"status": found["status"] if found else "FAILED"}
     if found is not None and found["status"] in status.FINAL:
         _clean(job_id, found["status"], jobs)
@@ -109,6 +110,12 @@ class _Call:
     error: Document | None = None
     """What went wrong on the way here."""
     aborted: bool = False
+    redrives: int | None = None
+    """How often the execution had been redriven when it ended, if that is known."""
+
+    def stale(self, claim: Document) -> bool:
+        """Whether the execution has been redriven since."""
+        return self.redrives is not None and self.redrives < claim.get("redrives", 0)
 
 
 def _read_state(state: Document) -> _Call:
@@ -120,7 +127,13 @@ def _read_state(state: Document) -> _Call:
             "type": f"Execution{detail['status'].title().replace('_', '')}",
             "message": detail.get("cause") or "",
         }
-        return _Call(job_id, detail.get("executionArn", ""), error, detail["status"] == "ABORTED")
+        return _Call(
+            job_id,
+            detail.get("executionArn", ""),
+            error,
+            aborted=detail["status"] == "ABORTED",
+            redrives=detail.get("redriveCount"),
+        )
     job_id = state.get("job_id") or read_request(state["input"], state["name"]).job_id
     caught, execution = state.get("error"), state.get("execution", "")
     if not caught:

@@ -15,7 +15,7 @@ from bellwren import cost, layout
 from bellwren.control import stages, supersteps
 from bellwren.control.reports import read_stage
 from bellwren.control.sizing import default_choice, nearest_memory
-from bellwren.control.status import update
+from bellwren.control.status import FINAL, read, update
 from bellwren.control.tolerance import tolerated
 from bellwren.deployment import Deployment
 from bellwren.engine.commit import done_tasks, output_bucket
@@ -39,6 +39,7 @@ _NEXT = {
     "supersteps": "BSP",
 }
 """The state of the state machine that runs an operation."""
+_FINISH = {"next": "FINISH", "stage": "", "round": 0, "workers": [], "worker_function": ""}
 LEAST_S = 0.5
 """A round that has less than this to spend is not worth its start."""
 
@@ -57,6 +58,9 @@ def plan(state: Document, deployment: Deployment) -> Document:
     jobs = Store(deployment.jobs_bucket)
     before = state.get("plan")
     after = [before["stage"], before["round"]] if before else None
+    if (read(jobs, job_id) or {}).get("status") in FINAL:
+        # The execution was stopped, which ended the job, and is redriven: it has to come to its end first.
+        return _FINISH
     found = jobs.find_with_etag(layout.plan(job_id))
     document: Document | None = json.loads(found[0]) if found else None
     if document is not None and document["after"] == after:
@@ -271,7 +275,7 @@ def _launched(document: Document) -> int:
 def _answer(document: Document, deployment: Deployment) -> Document:
     name = document["stage"]
     if name is None:
-        return {"next": "FINISH", "stage": "", "round": 0, "workers": [], "worker_function": ""}
+        return _FINISH
     stage = document["stages"][name]
     # Home runs are shared out among those that start.
     document["launched"] = _launched(document)

@@ -68,17 +68,23 @@ def _no_request(job_id: str, found: str) -> Request:
     )
 
 
-def prepare(event: dict[str, Any], execution: str, name: str, deployment: Deployment) -> dict[str, Any]:
-    """Run the Prepare state; returns ``{"job_id", "action", "kind", "algorithm"}``."""
+def prepare(
+    event: Any, execution: str, name: str, deployment: Deployment, *, redrives: int = 0
+) -> dict[str, Any]:
+    """Run the Prepare state of an execution, redriven so many times.
+
+    Returns:
+        ``{"job_id", "action", "kind", "algorithm"}``.
+    """
     request = read_request(event, name)
     jobs = Store(deployment.jobs_bucket)
     if request.resumes:
-        found = resume.resume(jobs, request.job_id, execution)
+        found = resume.resume(jobs, request.job_id, execution, redrives)
         action = "RUN" if found else "DUPLICATE"
         told = {name: (found or {}).get(name) for name in ("kind", "algorithm")}
         return {"job_id": request.job_id, "action": action, **told}
     answer = {"job_id": request.job_id, "kind": None, "algorithm": None}
-    if not _claim(jobs, request.job_id, execution):
+    if not _claim(jobs, request.job_id, execution, redrives):
         return {**answer, "action": "DUPLICATE"}
     _point_to(jobs, request, deployment)
     try:
@@ -113,15 +119,22 @@ def _begin(job_id: str, document: spec.JobSpec, jobs: Store, *, waits_for: str |
             status.update(jobs, job_id, {"waits_for": None, "started_at": first["started_at"]})
 
 
-def _claim(jobs: Store, job_id: str, execution: str) -> bool:
-    if jobs.create(layout.claim(job_id), as_json({"execution": execution, "at": status.now()})):
+def _claim(jobs: Store, job_id: str, execution: str, redrives: int) -> bool:
+    mine = {"execution": execution, "at": status.now(), "redrives": redrives}
+    if jobs.create(layout.claim(job_id), as_json(mine)):
         return True
     held = jobs.find_json(layout.claim(job_id))
     if held is None or held["execution"] != execution:
         return False
     # Our own claim: either this state is retried, or a job of this name has long ended.
     found = status.read(jobs, job_id)
-    return found is None or found["status"] not in status.FINAL
+    if found is None or found["status"] not in status.FINAL:
+        return True
+    if redrives <= held.get("redrives", 0) or not resume.take_over(jobs, job_id, execution, redrives):
+        return False
+    # The execution was stopped in this state, or while it waited for its input, and is redriven.
+    resume.reopen(jobs, job_id)
+    return True
 
 
 def _document(request: Request, deployment: Deployment) -> spec.JobSpec:

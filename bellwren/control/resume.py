@@ -25,35 +25,52 @@ from bellwren.store import Store, as_json
 Document = dict[str, Any]
 
 
-def take_over(jobs: Store, job_id: str, execution: str) -> Document | None:
-    """Make ``execution`` the job's and put the job back to where it can go on.
+def take_over(jobs: Store, job_id: str, execution: str, redrives: int = 0) -> Document | None:
+    """Make ``execution``, in its ``redrives``-th redrive, the job's.
 
     Returns:
-        Its status before; None if another execution has it, or there is nothing to resume.
+        The job's status before; None if another execution has it, or there is nothing to resume.
     """
     held = jobs.find_with_etag(layout.claim(job_id))
     found = status.read(jobs, job_id)
     if held is None or found is None:
         return None
     claim: Document = json.loads(held[0])
-    if claim["execution"] == execution:
+    if claim["execution"] == execution and claim.get("redrives", 0) >= redrives:
         return found if found["status"] not in ("SUCCEEDED", "REJECTED") else None
-    if found["status"] not in status.RESUMABLE or not jobs.head(layout.profile(job_id)):
+    if found["status"] not in status.RESUMABLE:
         return None
-    again = {"execution": execution, "at": status.now(), "resumed": claim.get("resumed", 0) + 1}
+    again = {
+        "execution": execution,
+        "at": status.now(),
+        "resumed": claim.get("resumed", 0) + 1,
+        "redrives": redrives,
+    }
     return found if jobs.replace(layout.claim(job_id), as_json(again), held[1]) else None
 
 
-def resume(jobs: Store, job_id: str, execution: str) -> Document | None:
+def resume(jobs: Store, job_id: str, execution: str, redrives: int = 0) -> Document | None:
     """Take the job over and prepare it for ``Plan``; returns its new status, None if there is nothing to resume."""
-    found = take_over(jobs, job_id, execution)
+    if not jobs.head(layout.profile(job_id)):
+        return None
+    found = take_over(jobs, job_id, execution, redrives)
     if found is None:
         return None
     plan = jobs.find_json(layout.plan(job_id))
     if plan is not None and found["status"] in status.RESUMABLE:
         _rewind(jobs, job_id, plan)
         jobs.put_json(layout.plan(job_id), plan)
-    return _reopen(jobs, job_id)
+    return reopen(jobs, job_id)
+
+
+def resume_redriven(jobs: Store, job_id: str, execution: str, redrives: int) -> Document | None:
+    """As ``resume``, unless the job has been resumed in this redrive, and has failed again."""
+    claim = jobs.find_json(layout.claim(job_id)) or {}
+    mine = claim.get("execution") == execution and claim.get("redrives", 0) >= redrives
+    found = status.read(jobs, job_id)
+    if mine and found is not None and found["status"] in status.FINAL:
+        return None
+    return resume(jobs, job_id, execution, redrives)
 
 
 def _rewind(jobs: Store, job_id: str, plan: Document) -> None:
@@ -125,7 +142,7 @@ def _good_runs(results: list[tuple[bytes, bool]]) -> Iterator[tuple[int, list[by
         position += len(encoded)
 
 
-def _reopen(jobs: Store, job_id: str) -> Document:
+def reopen(jobs: Store, job_id: str) -> Document:
     """Make a final status one of a job in progress again."""
     found = jobs.find_with_etag(layout.status(job_id))
     assert found is not None

@@ -23,6 +23,10 @@ class StatesError(Exception):
         self.error, self.cause = error, cause
 
 
+class Stopped(BaseException):
+    """The execution is stopped while this is raised, or its time is up; no state catches that."""
+
+
 class Uncaught(Exception):
     """``States.Runtime``: a fault of the definition itself."""
 
@@ -38,6 +42,9 @@ class Execution:
     entered: list[str] = field(default_factory=list)
     """States of the execution itself, in order; not those of the children of its maps."""
     largest_state_bytes: int = 0
+    context: Json = None
+    at: Json = None
+    """The state's input where it is, or where it ended."""
 
 
 @dataclass
@@ -57,21 +64,37 @@ class Interpreter:
                 "Name": name,
                 "Input": input_,
                 "StartTime": "2026-01-01T00:00:00Z",
+                "RedriveCount": 0,
             }
         }
-        execution = Execution("RUNNING")
+        execution = Execution("RUNNING", context=context)
+        return self._go_on(execution, self.definition["StartAt"], input_)
+
+    def redrive(self, ended: Execution) -> Execution:
+        """What RedriveExecution does: the state that was not left runs again, with the same input."""
+        assert ended.status != "SUCCEEDED"
+        context = copy.deepcopy(ended.context)
+        context["Execution"]["RedriveCount"] += 1
+        return self._go_on(Execution("RUNNING", context=context), ended.entered[-1], ended.at)
+
+    def _go_on(self, execution: Execution, name: str, state: Json) -> Execution:
         try:
-            execution.output = self._machine(self.definition, input_, context, execution)
+            execution.output = self._machine(self.definition, state, execution.context, execution, name)
             execution.status = "SUCCEEDED"
         except StatesError as error:
             execution.status, execution.error, execution.cause = "FAILED", error.error, error.cause
+        except Stopped:
+            execution.status = "ABORTED"
         return execution
 
-    def _machine(self, machine: Json, state: Json, context: Json, execution: Execution | None) -> Json:
-        name = machine["StartAt"]
+    def _machine(
+        self, machine: Json, state: Json, context: Json, execution: Execution | None, name: str = ""
+    ) -> Json:
+        name = name or machine["StartAt"]
         while True:
             if execution is not None:
                 execution.entered.append(name)
+                execution.at = state
                 execution.largest_state_bytes = max(execution.largest_state_bytes, len(str(state)))
             definition = machine["States"][name]
             context = {**context, "State": {"Name": name, "EnteredTime": "2026-01-01T00:00:01Z"}}

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
-CONTROL = ("prepare", "predict", "plan", "finish")
+CONTROL = ("prepare", "predict", "plan", "finish", "conclude")
 LEARNING = ("collect", "train")
 WORKERS = ("worker-1024", "worker-2048")
 
@@ -32,6 +32,7 @@ def test_there_is_a_function_for_each_step_and_a_worker_for_each_memory_size(fun
         ("predict", 1024, 60),
         ("plan", 1024, 300),
         ("finish", 512, 300),
+        ("conclude", 512, 120),
         ("collect", 256, 120),
         ("train", 3008, 900),
         ("worker-1024", 1024, 900),
@@ -57,7 +58,7 @@ def test_workers_run_on_arm_and_onnxruntime_on_x86(functions):
 
 
 def test_workers_run_the_python_of_whoever_deploys(functions):
-    for name in ("prepare", "plan", "finish", *WORKERS):
+    for name in ("prepare", "plan", "finish", "conclude", *WORKERS):
         assert functions[name].properties["Runtime"] == f"python{RUNNING}"
 
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from asl_interpreter import Interpreter, StatesError
+from asl_interpreter import Interpreter, StatesError, Stopped
 
 from bellwren import layout
 from infra import job_definition, sizes
-from infra.job_definition import FINISH, JOBS_BUCKET, PLAN, PREDICT, PREPARE
+from infra.job_definition import CONCLUDE, FINISH, JOBS_BUCKET, PLAN, PREDICT, PREPARE
 from infra.settings import Settings
 
 SETTINGS = Settings(max_workers=700, worker_timeout_s=600, job_timeout_s=7200)
@@ -74,8 +74,11 @@ def test_every_task_has_a_time_limit_a_retry_and_a_catch_for_everything():
     for name, state in every_state():
         if state["Type"] == "Task":
             assert state["TimeoutSeconds"] > 0, name
-            assert "States.ALL" in state["Retry"][-1]["ErrorEquals"], name
-            assert state["Catch"][-1]["ErrorEquals"] == ["States.ALL"], name
+            if name == "Conclude":  # whose failure is the execution's
+                assert "Catch" not in state
+            else:
+                assert "States.ALL" in state["Retry"][-1]["ErrorEquals"], name
+                assert state["Catch"][-1]["ErrorEquals"] == ["States.ALL"], name
             for retry in state["Retry"]:
                 assert retry["JitterStrategy"] == "FULL"
                 assert retry["MaxDelaySeconds"] >= retry["IntervalSeconds"]
@@ -95,6 +98,7 @@ def test_throttling_is_waited_out_longer_than_any_other_error():
         ("Forecast", sizes.PREDICT.timeout_s),
         ("Plan", sizes.PLAN.timeout_s),
         ("Finish", sizes.FINISH.timeout_s),
+        ("Conclude", sizes.CONCLUDE.timeout_s),
     ],
 )
 def test_a_state_outwaits_the_time_limit_of_its_function(name, function_timeout_s):
@@ -114,8 +118,10 @@ def test_what_fails_ends_in_a_failed_execution():
         for catch in state.get("Catch", []):
             if name not in ("Forecast",):
                 ends = {one for one in reached(catch["Next"]) if STATES[one]["Type"] == "Fail"}
-                assert ends, name
-    assert reached("FinishLost") == {"FinishLost", "WriteStatus", "FinishFailed"}
+                assert ends | ({"Conclude"} & reached(catch["Next"])), name
+    assert reached("FinishLost", without=("Prepared",)) == {
+        "FinishLost", "WriteStatus", "FinishFailed", "Conclude",
+    }  # fmt: skip
 
 
 def test_a_job_and_its_rounds_have_a_time_limit():
@@ -169,7 +175,7 @@ class Functions:
         self.calls.append((name, payload))
         script = self.scripts[name]
         answer = script.pop(0) if len(script) > 1 else script[0]
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         return answer(payload) if callable(answer) else answer
 
@@ -208,6 +214,7 @@ GOOD = {
     ],
     WORKER: [{}],
     FINISH: [{"status": "SUCCEEDED"}],
+    CONCLUDE: [StatesError("Bellwren.JobFailed", "Job j1 did not succeed; the reason is in its status")],
 }
 LOST = StatesError("Lambda.Unknown", "the function went away")
 THROTTLED = StatesError("Lambda.TooManyRequestsException", "Rate exceeded")
@@ -237,9 +244,9 @@ def test_prepare_is_told_what_the_execution_was_started_with():
     event = {"detail-type": "Object Created", "detail": {"object": {"key": "specs/a b.json"}}}
     _, functions = run(event)
     (payload,) = functions.payloads(PREPARE)
-    assert payload["input"] == event
-    assert payload["name"] == "books"
-    assert payload["execution"].endswith(":execution:jobs:books")
+    assert payload["execution"]["Input"] == event
+    assert payload["execution"]["Name"] == "books"
+    assert payload["execution"]["Id"].endswith(":execution:jobs:books")
 
 
 def test_plan_is_told_its_last_answer_so_that_a_retry_of_it_can_be_told_from_a_new_round():
@@ -291,7 +298,7 @@ def test_a_job_whose_input_failed_goes_to_finish_which_says_so():
     failed = {**RUN, "action": "FAIL"}
     execution, functions = run(**{PREPARE: [failed], FINISH: [{"status": "FAILED"}]})
     assert (execution.status, execution.error) == ("FAILED", "Bellwren.JobFailed")
-    assert [name for name, _ in functions.calls] == [PREPARE, FINISH]
+    assert [name for name, _ in functions.calls] == [PREPARE, FINISH, CONCLUDE]
 
 
 @pytest.mark.parametrize("input_", [{"spec": {}}, [1, 2], "a text", 7, None])
@@ -308,9 +315,10 @@ def test_a_prepare_that_cannot_run_ends_in_finish_with_its_error_whatever_the_in
 def test_a_plan_that_cannot_run_ends_in_finish_with_its_error():
     execution, functions = run(**{PLAN: [GOOD[PLAN][0], LOST], FINISH: [{"status": "FAILED"}]})
     assert (execution.status, execution.error) == ("FAILED", "Bellwren.JobFailed")
-    assert layout.status("j1") in execution.cause
     (payload,) = functions.payloads(FINISH)
     assert payload["error"]["Error"] == LOST.error
+    (payload,) = functions.payloads(CONCLUDE)
+    assert payload["job_id"] == "j1"
 
 
 def test_a_job_that_finish_calls_failed_or_cancelled_is_a_failed_execution():
@@ -341,7 +349,7 @@ def test_an_answer_from_another_version_ends_the_job_and_not_the_sanity():
 
 def test_when_finish_fails_the_state_machine_writes_the_status_itself():
     execution, functions = run(**{FINISH: [LOST]})
-    assert (execution.status, execution.error) == ("FAILED", "Bellwren.FinishFailed")
+    assert (execution.status, execution.error) == ("FAILED", "Bellwren.JobFailed")
     status = functions.objects[f"${{{JOBS_BUCKET}}}", layout.status("j1")]
     assert status["job_id"] == "j1"
     assert status["status"] == "FAILED"
@@ -385,3 +393,68 @@ def test_a_thousand_rounds_stay_far_below_the_length_of_history_that_an_executio
     execution, _ = run(**{PLAN: [*rounds, step("FINISH")]})
     # At most six events for a state: entered, scheduled, started, submitted, succeeded, exited.
     assert len(execution.entered) * 6 < 25_000
+
+
+# --- redriven ---
+
+
+def going_on(payload):
+    """Conclude, as it is: it fails until the execution is redriven."""
+    if payload["execution"]["RedriveCount"] == 0:
+        raise GOOD[CONCLUDE][0]
+    return RUN
+
+
+def redriven(**scripts):
+    """A job that ends badly, and its redrive."""
+    functions = Functions(**{**GOOD, **scripts})
+    interpreter = Interpreter(DEFINITION, functions.invoke, functions.put_object)
+    first = interpreter.run({"spec": {}}, "books")
+    assert first.status in ("FAILED", "ABORTED")
+    return first, interpreter.redrive(first), functions
+
+
+def test_a_failed_job_is_gone_on_with_when_its_execution_is_redriven():
+    first, second, functions = redriven(
+        **{
+            PLAN: [step("FINISH"), step("MAP", "map", 1, 2), step("FINISH")],
+            FINISH: [{"status": "FAILED"}, {"status": "SUCCEEDED"}],
+            CONCLUDE: [going_on],
+        }
+    )
+    assert first.entered[-1] == second.entered[0] == "Conclude"
+    assert (second.status, second.output) == ("SUCCEEDED", RUN)
+    assert second.entered[1:] == [
+        "Prepared", "Forecast", "Plan", "Planned", "Map", "Plan", "Planned", "Finish", "Finished", "Succeeded",
+    ]  # fmt: skip
+    # Plan is not behind a round of the first run, and no error of it is told to Finish.
+    assert [payload["plan"] for payload in functions.payloads(PLAN)][1] is None
+    assert functions.payloads(FINISH)[1]["error"] is None
+
+
+def test_a_job_whose_finish_was_lost_is_gone_on_with_too():
+    _, second, _ = redriven(
+        **{FINISH: [LOST, LOST, LOST, LOST, {"status": "SUCCEEDED"}], CONCLUDE: [going_on]}
+    )
+    assert second.status == "SUCCEEDED"
+
+
+def test_an_execution_that_is_stopped_in_a_round_ends_its_job_when_it_is_redriven_and_goes_on_then():
+    """Its status is final by then: workers do nothing, Plan says Finish, Finish tells the status, and so on."""
+    first, second, functions = redriven(
+        **{
+            PLAN: [step("MAP", "map", 0, 2), step("FINISH"), step("MAP", "map", 1, 2), step("FINISH")],
+            WORKER: [Stopped(), {}],
+            FINISH: [{"status": "CANCELLED"}, {"status": "SUCCEEDED"}],
+            CONCLUDE: [going_on],
+        }
+    )
+    assert (first.status, first.entered[-1]) == ("ABORTED", "Map")
+    assert second.status == "SUCCEEDED"
+    assert len(functions.payloads(CONCLUDE)) == 1
+
+
+def test_a_wrong_document_is_as_wrong_when_its_execution_is_redriven():
+    first, second, functions = redriven(**{PREPARE: [{**RUN, "action": "REJECTED", "kind": None}]})
+    assert (second.error, second.entered) == (first.error, ["Rejected"])
+    assert not functions.payloads(CONCLUDE)

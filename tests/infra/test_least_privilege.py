@@ -74,7 +74,17 @@ def test_every_role_is_trusted_to_one_service_alone(templates):
         assert statement["Action"] == "sts:AssumeRole"
         trusted[role.raw["Metadata"]["aws:cdk:path"].split("/")[-3]] = statement["Principal"]["Service"]
     functions = dict.fromkeys(
-        ("Prepare", "Predict", "Plan", "Finish", "Collect", "Train", "Worker-1024", "Worker-2048"),
+        (
+            "Prepare",
+            "Predict",
+            "Plan",
+            "Finish",
+            "Conclude",
+            "Collect",
+            "Train",
+            "Worker-1024",
+            "Worker-2048",
+        ),
         "lambda.amazonaws.com",
     )
     assert trusted == {
@@ -116,6 +126,7 @@ def test_a_job_cannot_start_another_nor_call_any_function(grants):
         ("Jobs", "states:StartExecution"),
         ("Jobs", "states:DescribeExecution"),
         ("Jobs", "states:StopExecution"),
+        ("Jobs", "states:RedriveExecution"),
         ("SpecDropped", "states:StartExecution"),
         ("Learning", "lambda:InvokeFunction"),
         ("Collect", "lambda:InvokeFunction"),
