@@ -19,7 +19,8 @@ pip_install := $(python) -m pip install --quiet --disable-pip-version-check --no
 torch := torch==2.13.0
 torch_cpu_index := https://download.pytorch.org/whl/cpu
 
-# Fast ones first: a broken unit test should not wait for a deployment.
+# Two processes: one waits for the local cloud and its jobs most of the time, the other runs what needs none.
+in_two := -n 2
 tests := $(wildcard tests/unit tests/engine tests/infra tests/browser tests/training tests/e2e)
 
 .PHONY: help setup demo docs test test-fast check format bench evaluate timed chaos clean distclean
@@ -36,10 +37,10 @@ docs: setup  ## Build the documentation as a site, .build/site; a warning is an 
 	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --strict --quiet
 
 test: setup  ## Run all tests, the end-to-end ones on a local cloud of their own
-	$(python) -m pytest $(tests) $(ARGS)
+	$(python) -m pytest $(in_two) $(tests) $(ARGS)
 
 test-fast: setup  ## Run the tests that need no local cloud
-	$(python) -m pytest $(tests) -m "not cloud" $(ARGS)
+	$(python) -m pytest $(in_two) $(tests) -m "not cloud" $(ARGS)
 
 check: setup  ## Lint, check the formatting and the types
 	$(python) -m ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,19 @@ settings.register_profile("bellwren", deadline=None)
 settings.load_profile("bellwren")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Of several processes (``-n 2``) one runs all tests of the one local cloud; beside it the rest run file by file."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneCloud(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::")[0]
+            return "cloud" if file.startswith("tests/e2e/") else file
+
+    return OneCloud(config, log)
 
 
 @pytest.fixture(scope="session")

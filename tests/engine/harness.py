@@ -40,6 +40,7 @@ LIVES = 4
 PATIENCE_S = 120.0
 MARK = "BELLWREN_ENVIRONMENT"
 MOST_ROUNDS = 60
+_QUIET_INVOCATION_S = 0.2
 
 
 class EnvironmentLost(Exception):
@@ -313,6 +314,13 @@ class Engine:
         environment = Environment(self.buckets, f"http://127.0.0.1:{port}", door, skew_s)
         self._all[door] = environment
         return environment
+
+    def stretch(self) -> float:
+        """How much longer than on a quiet machine an invocation takes just now, at least 1: times of tests that depend
+        on what fits into an invocation are multiplied by it.
+        """
+        walls_s = [self.map(abs, [-1], workers=1).walls_s[0] for _ in range(2)]
+        return max(1.0, min(walls_s) / _QUIET_INVOCATION_S)
 
     def cancel_after(self, job_id: str, seconds: float) -> None:
         """What ``Job.cancel`` leaves in storage, a while from now."""
