@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import boto3
@@ -85,5 +86,6 @@ class Clients:
         """A bucket."""
         with self._lock:
             if bucket not in self._stores:
-                self._stores[bucket] = Store(bucket, **self.access.store_options())
+                client = partial(self.access.client, "s3")
+                self._stores[bucket] = Store(bucket, make_client=client, **self.access.store_options())
             return self._stores[bucket]

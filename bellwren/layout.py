@@ -1,14 +1,22 @@
 """Every name in storage, made here and nowhere else.
 
 The jobs bucket holds what users drop and read (``specs/``, ``code/``, ``jobs/<id>/{spec,status,...}.json``,
-``results/``, ``errors/``) and, below ``work/<id>/``, the engine's own working keys. Those lie under a prefix of
+``results/``, ``errors/``) and, below ``work/``, the engine's own working keys. Those lie under a prefix of
 their own, not beside the job's documents, because a lifecycle rule can only name a prefix, and they are the part
 that expires.
+
+Working keys begin with two digits of a hash. S3 serves some 3,500 writes and 5,500 reads a second from one part of the
+key space and splits a part only after it has been busy for a while; below a prefix that is a job's own every job would
+begin with one part. What has been split by digits for one job serves the next. The keys of which a job has many at once
+(claims, shuffle objects) are spread over several such places, one for each thousand tasks: to list them takes no more
+requests than it would in one place, since an answer holds a thousand keys.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from hashlib import md5
 
 SPECS = "specs/"
 CODE = "code/"
@@ -22,6 +30,8 @@ QUARANTINE = "quarantine/"
 BATCHES = "batches/"
 ALGORITHM = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """Names of algorithms, which are a part of keys: of 1 to 64 letters, digits, hyphens, dots and underscores."""
+_PLACE_KEYS = 1000
+_MOST_PLACES = 256
 
 
 def code(sha256: str) -> str:
@@ -105,8 +115,27 @@ def error(job_id: str, stage: str, index: int) -> str:
 
 
 def work(job_id: str) -> str:
-    """Prefix of the engine's working keys."""
-    return f"{WORK}{job_id}/"
+    """Prefix of the engine's working keys, but for those that are spread."""
+    return _place(job_id, 0)
+
+
+def places(job_id: str, of: int) -> list[str]:
+    """Prefixes over which the keys of ``of`` tasks are spread, in order; `work` is one of them."""
+    return sorted({_place(job_id, number) for number in range(_spread(of))})
+
+
+def _spread(of: int) -> int:
+    return min(_MOST_PLACES, max(1, math.ceil(of / _PLACE_KEYS)))
+
+
+def _place(job_id: str, number: int) -> str:
+    digits = md5(f"{job_id}/{number}".encode(), usedforsecurity=False).hexdigest()[:2]
+    return f"{WORK}{digits}/{job_id}/"
+
+
+def _place_of(job_id: str, task: int, tasks: int) -> str:
+    """The place of one of so many tasks. Neighbours lie apart, since they are asked for at the same time."""
+    return _place(job_id, task % _spread(tasks))
 
 
 def cancel(job_id: str) -> str:
@@ -129,29 +158,39 @@ def tasks(job_id: str, stage: str) -> str:
     return f"{job(job_id)}{stage}-tasks.json"
 
 
-def claims(job_id: str, stage: str, round_: int) -> str:
-    """Prefix of the claims of one round of a stage."""
-    return f"{work(job_id)}{stage}/claims/{round_}/"
+def claims(job_id: str, stage: str, round_: int, tasks: int) -> list[str]:
+    """Prefixes of the claims of one round of a stage of so many tasks."""
+    return [f"{place}{stage}/claims/{round_}/" for place in places(job_id, tasks)]
 
 
-def task_claim(job_id: str, stage: str, round_: int, task: int) -> str:
+def claims_beside(job_id: str, stage: str, round_: int, task: int, tasks: int) -> str:
+    """That of these prefixes under which the claim of one task lies."""
+    return f"{_place_of(job_id, task, tasks)}{stage}/claims/{round_}/"
+
+
+def task_claim(job_id: str, stage: str, round_: int, task: int, tasks: int) -> str:
     """Created by the worker that runs the task in this round."""
-    return f"{claims(job_id, stage, round_)}{task:06d}"
+    return f"{claims_beside(job_id, stage, round_, task, tasks)}{task:06d}"
 
 
-def rest_claim(job_id: str, stage: str, round_: int, task: int, start: int) -> str:
-    """Created by the worker that runs a task's positions from ``start`` on, after its owner has offered them."""
-    return f"{task_claim(job_id, stage, round_, task)}.{start:09d}"
+def rest_claim(claim: str, start: int) -> str:
+    """Beside a task's claim, created by the worker that runs its positions from ``start`` on, which were offered."""
+    return f"{claim}.{start:09d}"
 
 
-def shuffled(job_id: str, stage: str) -> str:
-    """Prefix of the shuffle objects that a stage writes, one for each task."""
-    return f"{work(job_id)}{stage}/out/"
+def shuffled(job_id: str, stage: str, tasks: int) -> list[str]:
+    """Prefixes of the shuffle objects that a stage writes, one object for each of its tasks."""
+    return [f"{place}{stage}/out/" for place in places(job_id, tasks)]
 
 
-def shuffle_part(job_id: str, stage: str, task: int) -> str:
+def shuffle_part(job_id: str, stage: str, task: int, tasks: int) -> str:
     """What one map task wrote for the reducers."""
-    return f"{shuffled(job_id, stage)}{task:06d}"
+    return f"{_place_of(job_id, task, tasks)}{stage}/out/{task:06d}"
+
+
+def left(job_id: str, stage: str, round_: int) -> str:
+    """Which tasks are left for a round that is not the stage's first, the most urgent first."""
+    return f"{work(job_id)}{stage}/left/{round_}.json"
 
 
 def merge_pieces(job_id: str, task: int) -> str:
@@ -164,9 +203,14 @@ def partials(job_id: str, stage: str) -> str:
     return f"{work(job_id)}{stage}/partial/"
 
 
+def task_partials(job_id: str, stage: str, task: int) -> str:
+    """Prefix of those of one task."""
+    return f"{partials(job_id, stage)}{task:06d}/"
+
+
 def partial(job_id: str, stage: str, task: int, start: int = 0) -> str:
     """Results of a task's positions from ``start`` on, as far as somebody got; another goes on behind them."""
-    return f"{partials(job_id, stage)}{task:06d}.{start:09d}"
+    return f"{task_partials(job_id, stage, task)}{start:09d}"
 
 
 def trails(job_id: str, stage: str) -> str:
@@ -174,9 +218,14 @@ def trails(job_id: str, stage: str) -> str:
     return f"{work(job_id)}{stage}/trail/"
 
 
+def task_trails(job_id: str, stage: str, task: int) -> str:
+    """Prefix of those on one task."""
+    return f"{trails(job_id, stage)}{task:06d}/"
+
+
 def trail(job_id: str, stage: str, task: int, start: int = 0) -> str:
     """Which positions of a dangerous task are being tried, and what became of those before."""
-    return f"{trails(job_id, stage)}{task:06d}.{start:09d}"
+    return f"{task_trails(job_id, stage, task)}{start:09d}"
 
 
 def redone_tasks(job_id: str, stage: str) -> str:

@@ -15,7 +15,8 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -38,6 +39,9 @@ _RETRIES = {
     "retry_timeout": timedelta(seconds=120),
     "backoff": {"init_backoff": timedelta(milliseconds=50), "max_backoff": timedelta(seconds=8), "base": 4},
 }
+_PAGE = 1000
+"""Keys in an answer of S3 to a request for a listing."""
+_LISTINGS = 8
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CLIENT = {"allow_http": True, "timeout": "300s", "connect_timeout": "10s"}
 
@@ -70,12 +74,24 @@ def parse_uri(uri: str) -> tuple[str, str]:
 class Store:
     """Reads and writes of one bucket. Every method blocks and may be called from any thread."""
 
-    def __init__(self, bucket: str, *, credential_provider: Any = None, **options: Any) -> None:
-        """``options`` are obstore's (``region``, ``endpoint``, ``access_key_id``, ...).
+    def __init__(
+        self,
+        bucket: str,
+        *,
+        credential_provider: Any = None,
+        make_client: Callable[[], Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """``options`` are obstore's (``region``, ``endpoint``, ``access_key_id``, ...), by default the environment's.
 
-        By default the environment's.
+        ``make_client`` gives the boto3 client of the same credentials, for names that obstore can't express.
         """
         self.bucket = bucket
+        self.requests = {"get": 0, "put": 0, "list": 0}
+        """How many were made, as S3 counts them for their price: a HEAD is a GET, each page of a listing one. Tries
+        again of the library's own are not seen here."""
+        self._counting = threading.Lock()
+        self._make_client = make_client or self._client_of_options
         endpoint = (
             options.get("endpoint")
             or os.environ.get("AWS_ENDPOINT_URL_S3")
@@ -96,6 +112,10 @@ class Store:
             **options,
         )
 
+    def _count(self, kind: str) -> None:
+        with self._counting:
+            self.requests[kind] += 1
+
     def get(self, key: str, *, etag: str | None = None) -> bytes:
         """The whole object.
 
@@ -103,6 +123,7 @@ class Store:
             FileNotFoundError: if there is none.
             InputError: if ``etag`` is given and the object is another one by now.
         """
+        self._count("get")
         if not _expressible(key):
             return self._odd_get(key, etag=etag)
         with _named(self.bucket, key):
@@ -112,6 +133,7 @@ class Store:
         """Bytes ``[start, end)``; shorter where the object ends before. Raises as ``get``."""
         if end <= start:
             return b""
+        self._count("get")
         if not _expressible(key):
             return self._odd_get(key, etag=etag, range_=(start, end))
         options: Any = {"range": (start, end)}
@@ -129,12 +151,14 @@ class Store:
 
     def get_with_metadata(self, key: str) -> tuple[bytes, dict[str, str]]:
         """The whole object and what its writer noted beside it. Raises as ``get``."""
+        self._count("get")
         with _named(self.bucket, key):
             result = obstore.get(self._s3, key)
             return bytes(result.bytes()), {str(name): str(value) for name, value in result.attributes.items()}
 
     def find_with_etag(self, key: str) -> tuple[bytes, str] | None:
         """The object and its ETag, for a later ``replace``."""
+        self._count("get")
         try:
             result = obstore.get(self._s3, key)
         except (NotFoundError, FileNotFoundError):
@@ -143,6 +167,7 @@ class Store:
 
     def find_changed(self, key: str, etag: str) -> tuple[str, bytes] | None:
         """The ETag and the object, without its bytes if it still is the one with ``etag``; None where there is none."""
+        self._count("get")
         try:
             result = obstore.get(self._s3, key, options={"if_none_match": etag} if etag else None)
         except NotModifiedError:
@@ -153,6 +178,7 @@ class Store:
 
     def head(self, key: str) -> Entry | None:
         """Size and ETag, or None where there is no such object."""
+        self._count("get")
         if not _expressible(key):
             return self._odd_head(key)
         try:
@@ -163,6 +189,7 @@ class Store:
 
     def put(self, key: str, data: bytes | BinaryIO, *, content_type: str | None = None) -> None:
         """Write the object, whatever was there. A browser opens one of a ``content_type`` that it knows."""
+        self._count("put")
         if not _expressible(key):
             self._boto3().put_object(Bucket=self.bucket, Key=key, Body=data)
             return
@@ -173,6 +200,7 @@ class Store:
 
     def upload(self, key: str, data: bytes | BinaryIO) -> None:
         """Write an object of any size, or the rest of a file: large ones in several requests at once."""
+        self._count("put")
         obstore.put(self._s3, key, data)
 
     def create(self, key: str, data: bytes | memoryview, metadata: dict[str, str] | None = None) -> bool:
@@ -181,6 +209,7 @@ class Store:
         False does not mean that another writer was first: a response lost on the way makes the retry meet our own
         object. Where that matters the caller puts something of its own into ``data`` and reads it back.
         """
+        self._count("put")
         try:
             obstore.put(
                 self._s3,
@@ -198,6 +227,7 @@ class Store:
         self, key: str, data: bytes | memoryview, etag: str, metadata: dict[str, str] | None = None
     ) -> bool:
         """Write the object only if it still is the one with this ETag (compare and swap); False if not."""
+        self._count("put")
         try:
             obstore.put(self._s3, key, data, mode={"e_tag": etag}, use_multipart=False, attributes=metadata)
         except (PreconditionError, NotFoundError, FileNotFoundError):
@@ -209,6 +239,7 @@ class Store:
 
         A response lost on the way makes the retry meet our own object, which then counts as another's.
         """
+        self._count("put")
         mode: Any = {"e_tag": etag} if etag else "create"
         try:
             result = obstore.put(self._s3, key, data, mode=mode, use_multipart=False)
@@ -241,8 +272,11 @@ class Store:
         # here.
         folder = prefix.rpartition("/")[0]
         entries: list[Entry] = []
+        self._count("list")
         try:
-            for page in obstore.list(self._s3, prefix=folder or None, chunk_size=1000):
+            for number, page in enumerate(obstore.list(self._s3, prefix=folder or None, chunk_size=_PAGE)):
+                if number:
+                    self._count("list")
                 entries += [Entry(meta["path"], meta["size"], meta["e_tag"] or "") for meta in page]
         except Exception as error:
             if "invalid path" not in str(error) and "Could not parse" not in str(error):
@@ -251,6 +285,15 @@ class Store:
         yield from sorted(
             (entry for entry in entries if entry.key.startswith(prefix)), key=lambda entry: entry.key
         )
+
+    def list_all(self, prefixes: Sequence[str]) -> Iterator[Entry]:
+        """Every object below any of several prefixes, which are listed at the same time."""
+        if len(prefixes) == 1:
+            yield from self.list(prefixes[0])
+            return
+        with ThreadPoolExecutor(_LISTINGS) as threads:
+            for entries in threads.map(lambda prefix: list(self.list(prefix)), prefixes):
+                yield from entries
 
     def list_verbatim(self, prefix: str = "") -> Iterator[Entry]:
         """As ``list``, and names that end in a slash keep it, where ``list`` gives ``in`` for ``in/``.
@@ -262,6 +305,7 @@ class Store:
 
     def folders(self, prefix: str) -> Iterator[str]:
         """Prefixes of the next level below ``prefix``, which ends in a slash, as this does; not what is in them."""
+        self._count("list")
         found = obstore.list_with_delimiter(self._s3, prefix)
         yield from (f"{name}/" for name in found["common_prefixes"])
 
@@ -288,10 +332,10 @@ class Store:
 
     def _boto3(self) -> Any:
         with self._making:
-            self._client = self._client or self._made_client()
+            self._client = self._client or self._make_client()
             return self._client
 
-    def _made_client(self) -> Any:
+    def _client_of_options(self) -> Any:
         import boto3  # noqa: PLC0415  slow to import, hardly ever needed
 
         names = {
@@ -334,6 +378,7 @@ class Store:
     def _odd_list(self, prefix: str) -> Iterator[Entry]:
         pages = self._boto3().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
         for page in pages:
+            self._count("list")
             for item in page.get("Contents", ()):
                 yield Entry(item["Key"], item["Size"], item["ETag"])
 

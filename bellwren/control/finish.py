@@ -300,7 +300,9 @@ def _clean(job_id: str, outcome: str, jobs: Store) -> None:
     verdict on the whole job, no notes on items, which get new tries.
     """
     try:
-        keys = [entry.key for entry in jobs.list(layout.work(job_id))]
+        stages_of = (jobs.find_json(layout.plan(job_id)) or {}).get("stages", {})
+        tasks = max((stage["tasks"] for stage in stages_of.values()), default=0)
+        keys = [entry.key for entry in jobs.list_all(layout.places(job_id, tasks))]
         if outcome != "SUCCEEDED":
             keys = [key for key in keys if _SPENT.search(key)] + supersteps.spent(job_id, jobs)
         jobs.delete(keys)

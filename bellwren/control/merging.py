@@ -29,7 +29,7 @@ def lay_out(job_id: str, runs: int, partitions: int, jobs: Store) -> None:
     with ThreadPoolExecutor(_PARALLEL) as threads:
 
         def index(run: int) -> Index:
-            found, first_blocks[run] = _index(jobs, job_id, run)
+            found, first_blocks[run] = _index(jobs, job_id, run, runs)
             return found
 
         laid = partition.lay_out(lambda some: threads.map(index, some), runs, partitions)
@@ -60,9 +60,9 @@ def _limit(limits: Sequence[Boundary], number: int) -> tuple[str, int] | None:
     return (limits[number].key or b"").hex(), limits[number].task
 
 
-def _index(jobs: Store, job_id: str, run: int) -> tuple[Index, int]:
-    """The index of a run, and where its blocks begin."""
-    key = layout.shuffle_part(job_id, "sort", run)
+def _index(jobs: Store, job_id: str, run: int, runs: int) -> tuple[Index, int]:
+    """The index of a run, one of so many, and where its blocks begin."""
+    key = layout.shuffle_part(job_id, "sort", run, runs)
     lead = jobs.get_range(key, 0, _LEAD_BYTES)
     (start, end), (first_block, _) = spans(lead[:HEAD_BYTES])
     if end > len(lead):

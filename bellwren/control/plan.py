@@ -8,19 +8,16 @@ next stage, or the end. It holds nothing between calls. A retried Plan finds the
 from __future__ import annotations
 
 import json
-from hashlib import sha256
 from typing import Any
 
 from bellwren import cost, layout
-from bellwren.control import stages, supersteps
+from bellwren.control import leftovers, stages, supersteps
 from bellwren.control.reports import read_stage
 from bellwren.control.sizing import default_choice, nearest_memory
 from bellwren.control.status import FINAL, read, update
 from bellwren.control.tolerance import tolerated
 from bellwren.deployment import Deployment
-from bellwren.engine.commit import done_tasks, output_bucket
 from bellwren.engine.stage import Stage
-from bellwren.engine.trail import Note
 from bellwren.records.record import usage
 from bellwren.store import Store, as_json
 
@@ -70,7 +67,9 @@ def plan(state: Document, deployment: Deployment) -> Document:
         document = _first(job_id, jobs, deployment)
         told = {name: document[name] for name in ("workers", "memory_mb", "reason")}
         update(jobs, job_id, {**told, "forecast": document.pop("forecast")})
-    elif not document.pop("resumed", False):
+    elif document.pop("resumed", False):
+        _hand_on(job_id, jobs, document)
+    else:
         _advance(job_id, jobs, document)
     _keep_budget(job_id, jobs, document)
     document["after"] = after
@@ -159,16 +158,19 @@ def _advance(job_id: str, jobs: Store, document: Document) -> None:
         return
     if stage.operation == "supersteps" and supersteps.settle(job_id, jobs, document):
         return
-    outputs = Store(output_bucket(stage, jobs.bucket))
-    done = len(done_tasks(outputs, jobs, job_id, stage))
+    left = leftovers.look(job_id, stage, jobs)
+    done = len(left.done)
     if done == stage.tasks:
         _next_stage(job_id, jobs, document, name)
         return
-    notes = _notes(job_id, jobs, name)
+    notes = left.mark
+    if stage.operation == "supersteps":
+        notes = leftovers.digest(supersteps.marks(job_id, jobs))
     progressed = done > document["done"] or notes != document["notes"]
     document["barren"] = 0 if progressed else document["barren"] + 1
     if document["barren"] < BARREN_ROUNDS:
         document.update(done=done, notes=notes, round=document["round"] + 1, rounds=document["rounds"] + 1)
+        leftovers.hand_on(job_id, stage, document["round"], left, jobs)
         return
     met = [
         one["stopped"]
@@ -189,6 +191,12 @@ def _advance(job_id: str, jobs: Store, document: Document) -> None:
         ),
     }
     document["stage"] = None
+
+
+def _hand_on(job_id: str, jobs: Store, document: Document) -> None:
+    """Tell the workers of a resumed job's first round what is left."""
+    stage = Stage.from_dict(document["stages"][document["stage"]])
+    leftovers.hand_on(job_id, stage, document["round"], leftovers.look(job_id, stage, jobs), jobs)
 
 
 def _next_stage(job_id: str, jobs: Store, document: Document, name: str) -> None:
@@ -215,22 +223,6 @@ def _next_stage(job_id: str, jobs: Store, document: Document, name: str) -> None
         notes="",
         barren=0,
     )
-
-
-def _notes(job_id: str, jobs: Store, stage: str) -> str:
-    """A mark that changes whenever workers have kept pieces of tasks or found out about a culprit.
-
-    Each such change is bounded (results grow, and no item is tried for ever), so a stage that changes comes to its end.
-    """
-    marks: list[Any] = [(entry.key, entry.etag) for entry in jobs.list(layout.partials(job_id, stage))]
-    # Only what was found out: a note that says no more than that somebody was there is no progress.
-    marks += [
-        (entry.key, *Note.from_json(jobs.get(entry.key)).findings())
-        for entry in jobs.list(layout.trails(job_id, stage))
-    ]
-    if stage == "supersteps":
-        marks += [(key, "") for key in supersteps.marks(job_id, jobs)]
-    return sha256(json.dumps(marks).encode()).hexdigest()[:16] if marks else ""
 
 
 def _keep_budget(job_id: str, jobs: Store, document: Document) -> None:

@@ -129,7 +129,7 @@ def sort_stage(
 
 def merge_stage(job_id: str, before: Document, output: Output, shared: Document, jobs: Store) -> Stage:
     """The second stage: every task merges its range of keys. How many there are is known by the runs' real sizes."""
-    runs = sum(entry.size for entry in jobs.list(layout.shuffled(job_id, "sort")))
+    runs = sum(entry.size for entry in jobs.list_all(layout.shuffled(job_id, "sort", before["tasks"])))
     sort = before["sort"]
     sizes = SortSizes(0, sort["partition_bytes"])
     partitions = partition_count(runs, sort["slots"], sizes) if before["tasks"] else 0

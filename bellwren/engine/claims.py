@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bellwren import layout
-from bellwren.store import Store
+from bellwren.store import Entry, Store
 
 _BACKUP = ".backup"
 _OFFER = ".open"
@@ -92,7 +92,7 @@ class Board:
 
 
 def read_board(names: Iterable[str]) -> Board:
-    """Read the names of claim objects, without their prefix."""
+    """Read the names of claim objects, without their prefixes."""
     board = Board(set(), [], set())
     for name in names:
         task, _, rest = name.partition(".")
@@ -115,6 +115,8 @@ class Claims:
     round: int
     worker: int
     invocation: str
+    tasks: int
+    """How many the stage has."""
 
     def take(self, task: int) -> str:
         """Claim a task: ``"claim"`` if it is ours now, ``"retake"`` if an earlier life of this worker had it, else
@@ -139,8 +141,13 @@ class Claims:
 
     def board(self) -> Board:
         """All claims and offers, from one listing."""
-        prefix = layout.claims(self.job_id, self.stage, self.round)
-        return read_board(entry.key[len(prefix) :] for entry in self.store.list(prefix))
+        prefixes = layout.claims(self.job_id, self.stage, self.round, self.tasks)
+        return read_board(map(_name, self.store.list_all(prefixes)))
+
+    def taken_beside(self, task: int) -> set[int]:
+        """Tasks that are taken, of those whose claims lie where this one's does: one request tells of a thousand."""
+        prefix = layout.claims_beside(self.job_id, self.stage, self.round, task, self.tasks)
+        return read_board(map(_name, self.store.list(prefix))).taken
 
     def _take(self, key: str) -> str:
         if self.store.create(key, self._mine()):
@@ -159,7 +166,11 @@ class Claims:
         return json.dumps(Claim(self.worker, self.invocation, time.time()).__dict__).encode()
 
     def _key(self, task: int) -> str:
-        return layout.task_claim(self.job_id, self.stage, self.round, task)
+        return layout.task_claim(self.job_id, self.stage, self.round, task, self.tasks)
 
     def _rest(self, task: int, start: int) -> str:
-        return layout.rest_claim(self.job_id, self.stage, self.round, task, start)
+        return layout.rest_claim(self._key(task), start)
+
+
+def _name(entry: Entry) -> str:
+    return entry.key.rpartition("/")[2]

@@ -71,7 +71,6 @@ class Idle:
                 await asyncio.sleep(_BUSY_POLL_S)
                 continue
             io = self._committer.io
-            io.requests["list"] += 1
             done, board = await asyncio.gather(self._committer.done(), io.call(self._claims.board))
             open_tasks = set(range(self._tasks)) - done
             patient = time.monotonic() - began < _PATIENCE_S

@@ -23,19 +23,24 @@ _BACKOFF_S = [min(8.0, 0.1 * 2**n) for n in range(12)]
 
 
 class Pool:
-    """The buckets of a job, without blocking the loop. Requests are counted, for the job's cost."""
+    """The buckets of a job, without blocking the loop."""
 
     def __init__(self, jobs_bucket: str) -> None:
         self._threads = ThreadPoolExecutor(_THREADS)
         self._stores: dict[str, Store] = {}
         self.jobs = self.store(jobs_bucket)
-        self.requests = {"get": 0, "put": 0, "list": 0}
 
     def store(self, bucket: str) -> Store:
         """The store of a bucket, made once."""
         if bucket not in self._stores:
             self._stores[bucket] = Store(bucket)
         return self._stores[bucket]
+
+    @property
+    def requests(self) -> dict[str, int]:
+        """How many requests of each kind (see `Store.requests`) were made so far; they are part of the job's cost."""
+        kinds = next(iter(self._stores.values())).requests
+        return {kind: sum(store.requests[kind] for store in self._stores.values()) for kind in kinds}
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a blocking function on a thread; a store that answers 429 is asked again.
@@ -55,14 +60,12 @@ class Pool:
 
     async def get(self, bucket: str, key: str, etag: str | None = None) -> bytes:
         """A whole object."""
-        self.requests["get"] += 1
         return await self.call(self.store(bucket).get, key, etag=etag)
 
     async def get_range(
         self, bucket: str, key: str, start: int, end: int, *, etag: str | None = None
     ) -> bytes:
         """Bytes ``[start, end)`` of an object."""
-        self.requests["get"] += 1
         return await self.call(self.store(bucket).get_range, key, start, end, etag=etag)
 
     async def find(self, key: str, limit: int | None = None) -> bytes | None:
@@ -81,16 +84,13 @@ class Pool:
 
         An answer lost on the way makes the library try again and meet our own object: that counts as ours.
         """
-        self.requests["put"] += 1
         if await self.call(self.store(bucket).create, key, data, metadata):
             return True
-        self.requests["get"] += 1
         found = await self.call(self.store(bucket).head, key)
         return found is not None and found.etag.strip('"') == md5(data, usedforsecurity=False).hexdigest()
 
     async def put(self, key: str, data: bytes) -> None:
         """Write an object into the jobs bucket, whatever was there."""
-        self.requests["put"] += 1
         await self.call(self.jobs.put, key, data)
 
     async def put_json(self, key: str, document: Any) -> None:
@@ -99,7 +99,6 @@ class Pool:
 
     async def list_jobs(self, prefix: str) -> list[Entry]:
         """Objects of the jobs bucket whose key starts with ``prefix``, in order."""
-        self.requests["list"] += 1
         return await self.call(lambda: list(self.jobs.list(prefix)))
 
     async def jobs_json(self, key: str) -> Any:
@@ -108,5 +107,4 @@ class Pool:
 
     async def exists(self, bucket: str, key: str) -> bool:
         """Whether there is such an object."""
-        self.requests["get"] += 1
         return await self.call(self.store(bucket).head, key) is not None

@@ -30,20 +30,8 @@ class Pieces:
 
     async def load(self, task: int) -> list[Progressed]:
         """Every piece of a task."""
-        prefix = layout.partials(self._job_id, self._stage.name) + f"{task:06d}."
+        prefix = layout.task_partials(self._job_id, self._stage.name, task)
         keys = [entry.key for entry in await self._io.list_jobs(prefix)]
-        bucket = self._io.jobs.bucket
-        return list(
-            map(Progressed.from_bytes, await asyncio.gather(*(self._io.get(bucket, k) for k in keys)))
-        )
-
-    async def noted(self) -> set[int]:
-        """Tasks of which there are pieces, or notes on what went wrong."""
-        found: set[int] = set()
-        for prefix in (
-            layout.partials(self._job_id, self._stage.name),
-            layout.trails(self._job_id, self._stage.name),
-        ):
-            for entry in await self._io.list_jobs(prefix):
-                found.add(int(entry.key[len(prefix) :].partition(".")[0]))
-        return found
+        # A piece may be gone by now: somebody has committed the task, and Plan has cleared it away.
+        found = await asyncio.gather(*(self._io.find(key) for key in keys))
+        return [Progressed.from_bytes(data) for data in found if data is not None]

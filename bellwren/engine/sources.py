@@ -121,7 +121,8 @@ class ShuffleSource:
         self.whole_bytes = min(_WHOLE_PARTITION_BYTES, whole_bytes)
         """Up to here a partition is in memory as a whole."""
         source = stage.input["stage"]
-        self._keys = [layout.shuffle_part(job_id, source, task) for task in range(stage.input["tasks"])]
+        tasks = stage.input["tasks"]
+        self._keys = [layout.shuffle_part(job_id, source, task, tasks) for task in range(tasks)]
         self._limit = asyncio.Semaphore(_PARALLEL_READS)
         self._opened: asyncio.Future[list[tuple[bytes, list[tuple[int, int]]]]] | None = None
 

@@ -26,7 +26,6 @@ from bellwren.engine.crew import Crew, LoadingLost, Refused, Runner
 from bellwren.engine.idle import Found, Idle
 from bellwren.engine.io import Pool
 from bellwren.engine.nursery import Progress
-from bellwren.engine.pieces import Pieces
 from bellwren.engine.report import Report
 from bellwren.engine.sharing import Sharing
 from bellwren.engine.stage import Stage
@@ -36,6 +35,8 @@ Failed = TypeVar("Failed", bound=BaseException)
 
 _LONGEST_ERROR = 500
 _CANCEL_POLL_S = 2.0
+_POLLING_WORKERS = 1000
+"""As many may look for a cancellation so often; more look more seldom, since all of them ask for the same two keys."""
 _SHUTDOWN_S = 5.0
 """What a worker needs at its end to write down what it has."""
 _SHUTDOWN_SHARE = 0.15
@@ -142,7 +143,8 @@ class Supervisor:
 
     async def _work(self) -> None:
         a = self._a
-        self._claims = Claims(self._io.jobs, a.job_id, a.stage, a.round, a.worker, a.invocation)
+        tasks = self._stage.tasks
+        self._claims = Claims(self._io.jobs, a.job_id, a.stage, a.round, a.worker, a.invocation, tasks)
         self._commit = Committer(self._io, a.job_id, self._stage, self._report)
         self._source, self._code, self._packages = await asyncio.gather(
             sources.open_source(self._io, a.job_id, self._stage, a.memory_mb),
@@ -202,7 +204,8 @@ class Supervisor:
 
     async def _feed(self, slots: int) -> None:
         """Claim tasks and fetch their input, a step ahead of the runners; a None for each slot is the end."""
-        passed, order = await self._survey()
+        passed: set[int] = set()
+        order = await self._survey()
         own = 0
         for task in order:
             if self._closing():
@@ -213,8 +216,7 @@ class Supervisor:
                 own += how == "claim"
                 await self._offer(Found(task, how))
             else:
-                self._io.requests["list"] += 1
-                passed |= (await self._io.call(self._claims.board)).taken
+                passed |= await self._io.call(self._claims.taken_beside, task)
         idle = Idle(
             self._claims,
             self._commit,
@@ -238,19 +240,19 @@ class Supervisor:
         """Whether a slot is free that nothing is on its way to: what is taken up from others must begin at once."""
         return self._free > self._sharing.queue.qsize() and not self._sharing.offering
 
-    async def _survey(self) -> tuple[set[int], Iterable[int]]:
-        """Tasks that are done, and the order in which to claim the others."""
+    async def _survey(self) -> Iterable[int]:
+        """The order in which to claim tasks."""
         worker, workers, tasks = self._a.worker, self._workers, self._stage.tasks
-        self._noted: set[int] = set()
+        self._begun: set[int] = set()
         if not self._a.round:
             # In the first round nothing is done before it is claimed; later rounds run what earlier ones left.
             self._home = set(home_run(worker, workers, tasks))
-            return set(), claim_order(worker, workers, tasks)
-        pieces = Pieces(self._io, self._a.job_id, self._stage)
-        done, self._noted = await asyncio.gather(self._commit.done(), pieces.noted())
-        left = sorted(set(range(tasks)) - done, key=lambda task: (task not in self._noted, task))
-        self._home = set(left[worker::workers])
-        return done, leftover_order(worker, workers, left)
+            return claim_order(worker, workers, tasks)
+        left = await self._io.jobs_json(layout.left(self._a.job_id, self._a.stage, self._a.round))
+        self._begun = set(left["begun"])
+        order = left["begun"] + left["others"]
+        self._home = set(order[worker::workers])
+        return leftover_order(worker, workers, order)
 
     async def _offer(self, found: Found) -> None:
         task, how = found.task, found.how
@@ -263,7 +265,7 @@ class Supervisor:
             raise Refused.input(error) from error
         work.fetch_s = time.monotonic() - began
         work.start, work.stops = found.start, list(found.stops)
-        work.look_up = how in ("retake", "backup") or task in self._noted
+        work.look_up = how in ("retake", "backup") or task in self._begun
         work.how = how if how != "claim" else "home" if task in self._home else "steal"
         await self._sharing.queue.put(work)
 
@@ -305,7 +307,7 @@ class Supervisor:
         """Stop on cancel, and pause the runners, then end them, when the invocation's time is up."""
         key = layout.cancel(self._a.job_id)
         while (left := self._pause - time.monotonic()) > 0:
-            await asyncio.sleep(min(_CANCEL_POLL_S, left))
+            await asyncio.sleep(min(cancel_poll_s(self._workers), left))
             # Finish takes the mark away once the job has ended.
             if await self._io.exists(self._io.jobs.bucket, key) or await _has_ended(self._io, self._a.job_id):
                 return self._halt("cancelled")
@@ -320,6 +322,11 @@ class Supervisor:
         self._report.stopped = why
         self._stop.set()
         self._crew.kill_all("deadline")
+
+
+def cancel_poll_s(workers: int) -> float:
+    """How often one of so many workers looks whether the job was cancelled: together a thousand requests a second."""
+    return _CANCEL_POLL_S * max(1.0, workers / _POLLING_WORKERS)
 
 
 def _first(group: BaseExceptionGroup[Failed]) -> Failed:

@@ -91,7 +91,7 @@ class Trail:
 
     def __init__(self, io: Pool, claims: Claims, retries: int, task: int, start: int) -> None:
         self._io = io
-        self._prefix = layout.trails(claims.job_id, claims.stage) + f"{task:06d}."
+        self._prefix = layout.task_trails(claims.job_id, claims.stage, task)
         self._key = layout.trail(claims.job_id, claims.stage, task, start)
         self._retries = retries
         self._round = claims.round
@@ -107,11 +107,12 @@ class Trail:
     async def open(self, *, retaken: bool) -> None:
         """Read what was noted; a task that was taken back, or has cost a worker before, is run carefully."""
         keys = [entry.key for entry in await self._io.list_jobs(self._prefix)]
-        notes = dict(zip(keys, await asyncio.gather(*map(self._read, keys)), strict=True))
+        found = zip(keys, await asyncio.gather(*map(self._read, keys)), strict=True)
+        notes = {key: note for key, note in found if note}
         mine = notes.pop(self._key, None)
         if mine and mine.start >= 0 and mine.round == self._round:
             await asyncio.sleep(_SILENCE_S)
-            later = await self._read(self._key)
+            later = await self._read(self._key) or mine
             self.alive_elsewhere = later.beat != mine.beat
             mine = later
         self._note = mine or Note(self._round)
@@ -188,8 +189,10 @@ class Trail:
             self._note.beat += 1
             await self._write()
 
-    async def _read(self, key: str) -> Note:
-        return Note.from_json(await self._io.get(self._io.jobs.bucket, key))
+    async def _read(self, key: str) -> Note | None:
+        """A note; it may be gone by now, when its task was done in an earlier round."""
+        data = await self._io.find(key)
+        return None if data is None else Note.from_json(data)
 
     async def _write(self) -> None:
         await self._io.put(self._key, self._note.as_json())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bellwren import layout
 from bellwren.errors import TaskFailure
 from tests.chaos.schedule import Schedule
 from tests.engine.harness import Engine
@@ -43,5 +44,5 @@ def run(engine: Engine, proxy: Proxy, schedule: Schedule, folder: Path) -> int:
     assert {index: kind for index, (kind, _) in outcome.failures.items()} == failures
     assert outcome.record["stages"][0]["items"] == schedule.items
     assert outcome.record["failed"] == len(failures)
-    assert not list(engine.store.list(f"work/{outcome.job_id}/"))
+    assert not list(engine.store.list(layout.work(outcome.job_id)))
     return outcome.lost

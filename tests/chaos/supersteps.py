@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bellwren import layout
 from tests.chaos.schedule import MISDEEDS, ONCE, drawn_faults, launched
 from tests.engine.harness import Engine
 from tests.engine.iterative import bsp, reference
@@ -106,5 +107,5 @@ def run_supersteps(engine: Engine, proxy: Proxy, schedule: SuperstepSchedule, fo
     told = [one["superstep"] for one in outcome.record["history"]]
     assert told == sorted(set(told)), told
     assert told[-1] == schedule.supersteps - 1, told
-    assert not list(engine.store.list(f"work/{outcome.job_id}/"))
+    assert not list(engine.store.list(layout.work(outcome.job_id)))
     return outcome.lost

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import bellwren
-from bellwren import Cloud
+from bellwren import Cloud, layout
 from tests.e2e import jobs
 from tests.e2e.test_jobs import cloud, unique  # noqa: F401  the fixture
 
@@ -77,7 +77,7 @@ def test_a_cancelled_job_ends_within_ten_seconds_and_leaves_nothing_running(
     for bucket in (cloud.deployment.jobs_bucket, cloud.deployment.data_bucket):
         uploads = deployment.client("s3").list_multipart_uploads(Bucket=bucket)
         assert not uploads.get("Uploads")
-    left = [entry.key for entry in cloud.jobs_store.list(f"work/{endless.id}/")]
+    left = [entry.key for entry in cloud.jobs_store.list(layout.work(endless.id))]
     assert not [key for key in left if "/claims/" in key or key.endswith(("cancel.json", "fatal.json"))]
 
 

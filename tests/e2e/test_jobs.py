@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import bellwren
-from bellwren import Cloud
+from bellwren import Cloud, layout
 from tests.e2e import jobs
 
 CODE = """
@@ -234,7 +234,7 @@ def test_code_that_is_not_what_its_hash_says_is_never_loaded(cloud: Cloud) -> No
 def test_a_job_that_succeeded_leaves_no_working_keys(cloud: Cloud) -> None:
     job = cloud.submit({"bellwren": 1, "algorithm": "wordcount", "items": ["a b"]}, progress=False)
     job.result()
-    assert list(cloud.jobs_store.list(f"work/{job.id}/")) == []
+    assert list(cloud.jobs_store.list(layout.work(job.id))) == []
 
 
 def test_each_job_leaves_one_record_where_the_learning_loop_looks(cloud: Cloud) -> None:

@@ -31,7 +31,8 @@ class _Source:
         self._io = io
         self._job_id = job_id
         source = stage.input["stage"]
-        self._keys = [layout.shuffle_part(job_id, source, task) for task in range(stage.input["tasks"])]
+        tasks = stage.input["tasks"]
+        self._keys = [layout.shuffle_part(job_id, source, task, tasks) for task in range(tasks)]
         self._limit = asyncio.Semaphore(_PARALLEL_READS)
 
     def _answering(

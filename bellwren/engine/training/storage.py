@@ -62,7 +62,6 @@ class Slices:
 
     async def _read(self, number: int, etag: str) -> Content:
         """A slice, without its bytes if it still is the one with this ETag; ``_NONE`` if there is none."""
-        self._io.requests["get"] += 1
         found = await self._io.call(self._io.jobs.find_changed, self._key(number), etag)
         return _NONE if found is None else found
 
@@ -84,7 +83,6 @@ class Slices:
         Returns:
             Its ETag; if another was there, that one.
         """
-        self._io.requests["put"] += 1
         if made := await self._io.call(self._io.jobs.swap, self._key(number), data, etag):
             return made, b""
         # Who was late waits a little, and longer each time, so that those at work together do not hinder each other.

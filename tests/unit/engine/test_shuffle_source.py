@@ -22,7 +22,9 @@ class Bucket:
 
     def __init__(self, objects: list[bytes]) -> None:
         self.jobs = SimpleNamespace(bucket="jobs")
-        self.objects = {layout.shuffle_part(JOB, "map", task): data for task, data in enumerate(objects)}
+        self.objects = {
+            layout.shuffle_part(JOB, "map", task, len(objects)): data for task, data in enumerate(objects)
+        }
         self.requests: Counter[str] = Counter()
         self.reads: list[int] = []
 

@@ -67,7 +67,9 @@ class Bucket:
 
     def __init__(self, runs: list[bytes]) -> None:
         self.jobs = SimpleNamespace(bucket="jobs")
-        self.objects = {layout.shuffle_part(JOB, "sort", task): data for task, data in enumerate(runs)}
+        self.objects = {
+            layout.shuffle_part(JOB, "sort", task, len(runs)): data for task, data in enumerate(runs)
+        }
         self.requests: Counter[str] = Counter()
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
