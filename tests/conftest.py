@@ -18,12 +18,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Of several processes (``-n 2``) one runs all tests of the one local cloud; beside it the rest run file by file."""
+    """Of several processes one runs all tests of the one local cloud; beside it the rest run, file by file."""
     from xdist.scheduler import LoadScopeScheduling
 
     class OneCloud(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.split("::")[0]
+            file = nodeid.partition("::")[0]
             return "cloud" if file.startswith("tests/e2e/") else file
 
     return OneCloud(config, log)

@@ -152,6 +152,7 @@ class Attempt:
                     raise Refused(answer)
                 else:
                     self._collect(answer, data, done)
+                    self._refuse_too_much(work, done)
                     if kind is Kind.DONE:
                         return "paused" in answer
         except ConnectionError as error:
@@ -180,6 +181,23 @@ class Attempt:
         done.count += answer.get("count", 0)
         done.add_failures(answer.get("failures", ()))
         done.peak_mb = max(done.peak_mb, answer.get("peak_mb", 0))
+
+    def _refuse_too_much(self, work: Work, done: Progressed) -> None:
+        """End the job by its right name where a task's results do not fit into the worker.
+
+        Raises:
+            Refused: if that is so.
+        """
+        most = self._crew.results_bytes
+        if most is None or done.size <= most:
+            return
+        first = work.head.get("first", 0) + done.start
+        message = (
+            f"the results of items {first} to {first + done.consumed - done.start - 1} (task {work.task}) take "
+            f"{done.size >> 20:,} MB, and a worker of this memory size holds {most >> 20:,} MB of one task's: return "
+            f"less, write what is large to S3 and return where it is, raise memory_mb, or cut the input finer"
+        )
+        raise Refused({"type": "OutOfMemory", "message": message})
 
     def _blame(self, runner: Runner, status: int, done: Progressed) -> None:
         """Charge the loss of a runner to the item it was at."""

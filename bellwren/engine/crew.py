@@ -88,8 +88,16 @@ class Ended(Exception):
 class Crew:
     """Asks the nursery for runners and learns from it how they ended."""
 
-    def __init__(self, control: socket.socket, progress: Progress, memory_bytes: int | None) -> None:
+    def __init__(
+        self,
+        control: socket.socket,
+        progress: Progress,
+        memory_bytes: int | None,
+        results_bytes: int | None = None,
+    ) -> None:
+        """A runner may take ``memory_bytes``, and results of one task ``results_bytes``."""
         self.progress = progress
+        self.results_bytes = results_bytes
         self._control = control
         self._memory_bytes = memory_bytes
         self._spawned: dict[int, asyncio.Future[tuple[int, list[int]]]] = {}

@@ -18,7 +18,7 @@ from bellwren import layout
 from bellwren.control.status import FINAL
 from bellwren.engine import bundles, outrun, sources
 from bellwren.engine.allocator import return_large_blocks
-from bellwren.engine.capacity import runner_memory_bytes, vcpus
+from bellwren.engine.capacity import results_bytes, runner_memory_bytes, vcpus
 from bellwren.engine.claims import Claims, claim_order, home_run, leftover_order
 from bellwren.engine.commit import Committer
 from bellwren.engine.course import Course
@@ -69,7 +69,8 @@ def live(assignment: Assignment, control: socket.socket, progress: Progress) -> 
 
 
 async def _live(assignment: Assignment, control: socket.socket, progress: Progress) -> None:
-    crew = Crew(control, progress, runner_memory_bytes(assignment.memory_mb))
+    memory_mb = assignment.memory_mb
+    crew = Crew(control, progress, runner_memory_bytes(memory_mb), results_bytes(memory_mb))
     io = Pool(assignment.jobs_bucket)
     try:
         if not await _has_ended(io, assignment.job_id):

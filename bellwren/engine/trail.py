@@ -107,8 +107,8 @@ class Trail:
     async def open(self, *, retaken: bool) -> None:
         """Read what was noted; a task that was taken back, or has cost a worker before, is run carefully."""
         keys = [entry.key for entry in await self._io.list_jobs(self._prefix)]
-        found = zip(keys, await asyncio.gather(*map(self._read, keys)), strict=True)
-        notes = {key: note for key, note in found if note}
+        read = zip(keys, await asyncio.gather(*map(self._read, keys)), strict=True)
+        notes = {key: note for key, note in read if note}
         mine = notes.pop(self._key, None)
         if mine and mine.start >= 0 and mine.round == self._round:
             await asyncio.sleep(_SILENCE_S)

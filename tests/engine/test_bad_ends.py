@@ -118,6 +118,15 @@ def test_items_that_are_others_than_those_submitted_end_the_job(engine: Engine) 
     assert "changed while the job ran" in outcome.status["error"]["message"]
 
 
+def test_results_that_do_not_fit_into_a_worker_end_the_job_by_their_right_name(engine: Engine) -> None:
+    # Sixteen tasks of 13 items, each with 8 MB: more than a worker of 128 MB holds.
+    outcome = engine.map(lambda x: bytes(8 << 20), range(208), workers=1, memory_mb=128)
+    assert outcome.lost == 0
+    error = outcome.status["error"]
+    assert (outcome.status["status"], error["type"]) == ("FAILED", "OutOfMemory")
+    assert error["message"].startswith("the results of items 0 to 11 (task 0) take 96 MB, and a worker")
+
+
 def test_tolerance_is_counted_alike_by_all_who_count_it(engine: Engine) -> None:
     def pairs(x: int) -> list[tuple[str, int]]:
         if x < 29:
