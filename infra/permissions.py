@@ -72,11 +72,12 @@ def train(stage: Stage) -> Statements:
 
 
 def plan(stage: Stage) -> Statements:
-    """Looks at what lies in storage, cuts the input, writes the plan and the progress."""
+    """Looks at what lies in storage, cuts the input, writes the plan and the progress, clears what is done with."""
     jobs = stage.names.bucket("jobs")
     return [
         access.read(jobs, _JOBS, _WORK),
         access.write(jobs, _JOBS, _WORK),
+        access.erase(jobs, _WORK),
         access.look_up(jobs),
         *_inputs(stage),
     ]

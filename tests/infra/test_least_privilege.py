@@ -149,6 +149,21 @@ def test_the_users_code_reaches_jobs_data_and_the_given_buckets_and_no_other(gra
     }
 
 
+def test_keys_of_jobs_are_deleted_by_who_clears_up_and_no_result_of_a_job_ever(grants):
+    deleting = {
+        (role, resource.removeprefix(f"{JOBS}/"))
+        for role, action, resource in grants
+        if action == "s3:DeleteObject" and resource.startswith(JOBS)
+    }
+    assert deleting == {
+        ("Plan", "work/*"),
+        ("Worker-1024", "work/*"),
+        ("Worker-2048", "work/*"),
+        ("Finish", "work/*"),
+        ("Finish", "jobs/*/errors/*"),
+    }
+
+
 def test_a_bucket_given_to_read_is_never_written(grants):
     assert {action for _, action, resource in grants if resource.startswith(BOOKS)} == {
         "s3:GetObject",
