@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bellwren.control.records import measure_records
 from bellwren.errors import Fault, SpecError
 from bellwren.spec import JobSpec
+from bellwren.spec.uris import parse_s3_uri
 
 if TYPE_CHECKING:
     from bellwren.cloud import Cloud
@@ -71,7 +72,7 @@ def _of_lines(document: Document, job: JobSpec, cloud: Cloud, share: float | Non
         return Sample(document, 1.0)
     if not measured["divisible"]:
         return _whole(document, job, share)
-    source = cloud.store(measured["input"]["uri"].removeprefix("s3://").partition("/")[0])
+    source = cloud.store(parse_s3_uri(document["input"]["lines"]).bucket)
     folder = f"{_FOLDER}{uuid.uuid4().hex}/"
     written, size_bytes = [], 0
     for number, (key, size, etag) in enumerate(listed):
