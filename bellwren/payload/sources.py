@@ -140,10 +140,23 @@ def _locate(name: str) -> tuple[Origin, Source] | None:
 def _find_spec(name: str, search: list[str] | None) -> importlib.machinery.ModuleSpec | None:
     """Ask every finder, those of editable installs too; a parent package is not imported for it."""
     for finder in sys.meta_path:
-        spec = finder.find_spec(name, search)
+        try:
+            spec = finder.find_spec(name, search)
+        except KeyError:
+            # A folder without __init__ within another one that is not imported, which the finder asks for its folders.
+            spec = _folders_only(name, search or [])
         if spec is not None:
             return spec
     return None
+
+
+def _folders_only(name: str, search: list[str]) -> importlib.machinery.ModuleSpec | None:
+    folders = [path for one in search if (path := Path(one, name.rpartition(".")[2])).is_dir()]
+    if not folders:
+        return None
+    spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = [str(folder) for folder in folders]
+    return spec
 
 
 def _located(name: str, module: ModuleType) -> tuple[Origin, Source]:

@@ -108,6 +108,20 @@ def test_modules_imported_by_a_computed_name_come_with_their_package(program: Pr
     assert program(files) == ["[1, 2]", "[3]", "[3]"]
 
 
+def test_folders_without_init_within_each_other_come_with_a_computed_import_too(program: Program) -> None:
+    """The import system cannot look for the inner one unless the outer one is imported."""
+    files = {
+        "plug/__init__.py": "import importlib\ndef load(n): return importlib.import_module(f'plug.{n}').V\n",
+        "plug/outer/inner/one.py": "V = 1\n",
+        "main.py": """
+            import plug
+            from far import far_map
+            print(far_map(plug.load, ["outer.inner.one"]))
+        """,
+    }
+    assert program(files) == ["[1]"]
+
+
 def test_folders_without_init_are_packages_too(program: Program) -> None:
     files = {
         "src/part/calc.py": "def f(x): return x + 1\n",
