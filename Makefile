@@ -23,10 +23,10 @@ torch_cpu_index := https://download.pytorch.org/whl/cpu
 in_two := -n 2
 tests := $(wildcard tests/unit tests/engine tests/infra tests/browser tests/training tests/e2e)
 
-.PHONY: help setup demo docs test test-fast check format bench evaluate timed chaos clean distclean
+.PHONY: help setup demo docs test test-fast check format bench evaluate timed permissions chaos clean distclean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: $(environment) $(cdk)  ## Build the environment: .venv, and Node and the CDK command line
 
@@ -59,6 +59,9 @@ evaluate: setup  ## Cross-validate the runtime models on public execution record
 
 timed: setup  ## Run the tests that measure time; the machine should be quiet
 	BELLWREN_TIMED=1 $(python) -m pytest tests/engine/test_stealing.py $(ARGS)
+
+permissions: setup  ## Take every permission on storage away, one at a time, and see the job that needs it fail
+	BELLWREN_PERMISSIONS=1 $(python) -m pytest tests/engine/test_permissions.py $(ARGS)
 
 chaos: setup  ## Kill and disturb jobs on a local cloud, and check their results
 	$(python) -m pytest tests/chaos $(ARGS)
