@@ -37,13 +37,13 @@ def prepare(stage: Stage) -> Statements:
 
 
 def predict(stage: Stage) -> Statements:
-    """Reads a job and the models, writes the forecast."""
+    """Reads a job, which is there, and the models, of which there may be none; writes the forecast."""
     jobs, models = stage.names.bucket("jobs"), stage.names.bucket("models")
     return [
         access.read(jobs, _JOBS),
         access.write(jobs, layout.forecast("*")),
         access.read(models, f"{layout.MODELS}*"),
-        access.look_up(jobs, models),
+        access.look_up(models),
     ]
 
 
