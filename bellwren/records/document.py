@@ -151,4 +151,4 @@ class RecordDocument(TypedDict, total=False):
     pushes: int
     """Updates of shared parameters."""
     losses: list[Any]
-    """Loss by place in the log of updates."""
+    """Losses as ``[push of its shard, shard, loss]``, in order of time."""
