@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -133,13 +135,24 @@ def test_each_superstep_stands_in_the_record_with_its_aggregates(engine: Engine)
 
 
 def test_each_partition_has_its_own_random_numbers_and_a_second_run_of_the_step_the_same(
-    engine: Engine,
+    engine: Engine, tmp_path: Path
 ) -> None:
+    drawn = str(tmp_path / "drawn")
+
     def step(worker: Any) -> None:
         worker.state = [*worker.state, random.random()]
+        with open(drawn, "a") as file:
+            file.write(f"{worker.superstep} {worker.partition} {worker.state[-1]}\n")
+        mark = f"{drawn}-{worker.partition}"
+        if worker.superstep == 1 and not os.path.exists(mark):
+            open(mark, "w").close()
+            os._exit(1)
 
     first, second = bsp(engine, step, [[], []], 3, workers=2).result()
     assert len({*first, *second}) == 6
+    lines = Path(drawn).read_text().splitlines()
+    assert len(lines) > 6, "supersteps were done again"
+    assert len(set(lines)) == 6
 
 
 # -- failures ---------------------------------------------------------------------------------------------------------
@@ -169,8 +182,6 @@ def test_a_step_that_returns_something_is_told_where_states_go(engine: Engine) -
 
 def test_a_step_that_always_kills_its_runner_ends_the_job(engine: Engine) -> None:
     def step(worker: Any) -> None:
-        import os
-
         if worker.superstep == 1 and worker.partition == 2:
             os._exit(3)
 
@@ -190,8 +201,6 @@ def test_a_step_that_takes_too_long_is_timed_out(engine: Engine) -> None:
 
 def test_a_user_exception_named_in_retry_on_is_tried_again_on_the_state_as_it_was(engine: Engine) -> None:
     def step(worker: Any) -> None:
-        import os
-
         worker.state.append(worker.superstep)
         mark = f"tried-{worker.partition}-{worker.superstep}"
         if not os.path.exists(mark):
