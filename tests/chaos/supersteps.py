@@ -20,7 +20,7 @@ STEPS = (
     r"supersteps/00000\d+/",
     r"supersteps/00000\d+/",
     r"supersteps/0000001/",
-    r"supersteps/.*/000000",
+    r"supersteps/.*/complete",
     r"/workers/",
     r"/plan\.json",
     r"/results/part-",

@@ -57,6 +57,18 @@ def test_a_worker_killed_while_it_commits_any_superstep_changes_nothing(
     assert fault.hits == 1
 
 
+@pytest.mark.parametrize(("action", "superstep"), [("kill", 0), ("late-kill", 2), ("kill", SUPERSTEPS - 1)])
+def test_the_gathering_worker_killed_while_it_completes_a_superstep_changes_nothing(
+    engine: Engine, action: Any, superstep: int
+) -> None:
+    fault = Fault(action, path=f"supersteps/{superstep:07d}/complete", method="PUT", times=1)
+    with engine.proxy.disturbed_by(fault):
+        outcome = bsp(engine, chatter, STATES, SUPERSTEPS, workers=3)
+    assert outcome.result() == EXPECTED
+    assert (outcome.lost, fault.hits) == (1, 1)
+    assert [one["superstep"] for one in outcome.record["history"]] == list(range(SUPERSTEPS))
+
+
 def test_two_workers_at_once_on_the_same_partitions_change_nothing(engine: Engine) -> None:
     outcome = bsp(engine, chatter, STATES, SUPERSTEPS, workers=2, launch=lambda workers: [*workers, *workers])
     assert outcome.result() == EXPECTED
@@ -117,7 +129,7 @@ def test_a_killed_worker_of_a_long_job_goes_on_from_a_checkpoint(engine: Engine,
             with open(ran, "a") as file:
                 file.write(f"{worker.superstep} ")
 
-    fault = Fault("kill", path="supersteps/0000035/000000", method="PUT", times=1)
+    fault = Fault("kill", path="supersteps/0000035/complete", method="PUT", times=1)
     with engine.proxy.disturbed_by(fault):
         outcome = bsp(engine, slow, STATES, 40, workers=2)
     assert outcome.result() == reference(chatter, STATES, 40)[0]
