@@ -214,7 +214,11 @@ GOOD = {
     ],
     WORKER: [{}],
     FINISH: [{"status": "SUCCEEDED"}],
-    CONCLUDE: [StatesError("Bellwren.JobFailed", "Job j1 did not succeed; the reason is in its status")],
+    CONCLUDE: [
+        StatesError(
+            "Bellwren.JobFailed", '{"errorType":"Bellwren.JobFailed","errorMessage":"Job j1 did not succeed"}'
+        )
+    ],
 }
 LOST = StatesError("Lambda.Unknown", "the function went away")
 THROTTLED = StatesError("Lambda.TooManyRequestsException", "Rate exceeded")
