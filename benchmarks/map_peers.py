@@ -20,7 +20,7 @@ _JOBLIB = "joblib==1.5.2"
 _WORKERS = 2
 _MAPS = {"same": 100, "primes": 100}
 _RUNS = 3
-_LITHOPS_RUNS = {"same": 1, "primes": 1}
+_LITHOPS_RUNS = 1
 """It takes half a second for an item, so more runs would take most of the benchmark's time."""
 
 
@@ -44,7 +44,12 @@ def run() -> list[Row]:
         seconds = {"Bellwren": [timed(ours) for _ in range(_RUNS)]}
         told = [what, str(items), str(_WORKERS)]
         seconds |= json.loads(peers.run(pools, "pool_maps.py", *told, str(_RUNS)))
-        seconds[_LITHOPS] = json.loads(peers.run(lithops, "lithops_map.py", *told, str(_LITHOPS_RUNS[what])))
+        try:
+            seconds[_LITHOPS] = json.loads(peers.run(lithops, "lithops_map.py", *told, str(_LITHOPS_RUNS)))
+        except (
+            RuntimeError
+        ) as error:  # on a busy machine a map of its fails now and then; the others still count
+            print(f"not measured against Lithops: {error}", file=sys.stderr)
         if session:
             answers = [session.run("map", Path(), what=what, items=str(items)) for _ in range(_RUNS + 1)]
             assert all(one["sum"] == sum(expected) for one in answers)

@@ -28,16 +28,22 @@ def environment(name: str, *requirements: str) -> Path:
 
 
 def run(python: Path, script: str, *arguments: str, timeout_s: float = 600.0) -> str:
-    """What a script of this folder prints in the peer's environment, with a home folder of the peer's own."""
+    """What a script of this folder prints in the peer's environment, with a home folder of the peer's own.
+
+    Raises:
+        RuntimeError: if it fails, with the end of what it says on standard error.
+    """
     home = python.parent.parent / "home"
     home.mkdir(exist_ok=True)
     done = subprocess.run(
         [str(python), str(Path(__file__).parent / script), *arguments],
-        check=True,
+        check=False,
         capture_output=True,
         text=True,
         timeout=timeout_s,
         cwd=home,
         env={**os.environ, "HOME": str(home)},
     )
+    if done.returncode:
+        raise RuntimeError(f"{script} ended with {done.returncode}: {done.stderr[-1000:]}")
     return done.stdout
