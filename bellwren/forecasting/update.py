@@ -90,17 +90,20 @@ def condition(prior: Prior, runtimes_s: Array) -> tuple[Array, Array]:
         return prior.mean, prior.variance
     residual = np.log(runtimes_s) - prior.record_mean
     covariance, noise = prior.record_covariance, np.maximum(prior.record_noise, 1e-10)
-    weight = np.ones_like(residual)
+    weight, scale, runs = np.ones_like(residual), 1.0, residual.size
     for _ in range(_ROUNDS):
-        total = covariance + np.diag(noise / weight)
-        fitted = covariance @ np.linalg.solve(total, residual)
-        spread = np.diag(covariance - covariance @ np.linalg.solve(total, covariance))
-        squares = ((residual - fitted) ** 2 + spread) / noise
+        own = scale * covariance
+        solved = np.linalg.solve(own + np.diag(noise / weight), np.column_stack([residual, own]))
+        pull, shrunk = solved[:, 0], solved[:, 1:]
+        fitted = own @ pull
+        squares = ((residual - fitted) ** 2 + np.diag(own - own @ shrunk)) / noise
+        distance = scale * (pull @ fitted + runs - np.trace(shrunk))
         weight = (DEGREES_OF_FREEDOM + 1) / (DEGREES_OF_FREEDOM + squares)
-    total = covariance + np.diag(noise / weight)
-    gain = np.linalg.solve(total, prior.cross.T)
+        scale = (DEGREES_OF_FREEDOM + distance) / (DEGREES_OF_FREEDOM + runs)
+    cross = scale * prior.cross
+    gain = np.linalg.solve(scale * covariance + np.diag(noise / weight), cross.T)
     mean = prior.mean + gain.T @ residual
-    variance = prior.variance - np.einsum("bn,nb->b", prior.cross, gain)
+    variance = scale * prior.variance - np.einsum("bn,nb->b", cross, gain)
     return mean, np.maximum(variance, 0.0)
 
 

@@ -74,7 +74,9 @@ class Targets:
 
 def targets(cells: Cells, trend: Trend, noise: NoiseTable) -> Targets:
     """Medians of the repeats, less the trend and the level."""
-    residual = cells.location - trend.of(cells)
+    runs = side(cells)
+    assert runs.context_of is not None
+    residual = cells.location - trend.of(runs.properties, runs.rows, runs.context_of).numpy()
     level = float(np.median(residual))
     variance = of_location(noise.at(cells.workers), cells.repeats)
     return Targets(torch.from_numpy(residual - level), torch.from_numpy(variance), level)
@@ -83,8 +85,8 @@ def targets(cells: Cells, trend: Trend, noise: NoiseTable) -> Targets:
 def learn(cells: Cells, schema: Schema, *, seed: int = 0, iterations: int = ITERATIONS) -> General:
     """Learn from all cells of an algorithm."""
     layout, noise = lay_out(schema), learn_noise(cells)
-    trend = learn_trend(cells, schema, layout)
     sample = cells.only(draw_contexts(cells, LEARNED_FROM, seed))
+    trend = learn_trend(sample, schema)
     vector = _maximise(sample, trend, layout, noise, iterations)
     kept = cells.only(draw_contexts(cells, POSTERIOR_FROM, seed))
     return condition_on(kept, Learned(schema, layout, trend, noise, vector))

@@ -25,7 +25,7 @@ class OursGraph(nn.Module):
         super().__init__()
         self.layout = general.layout
         self.level = general.level
-        self.curved = bool(general.trend.curve.any())
+        self.trend = general.trend
         self.contexts = len(general.keys)
         for name, tensor in kernel.unpack(general.vector, general.layout).items():
             self.register_buffer(f"p_{name}", tensor.detach().clone())
@@ -42,9 +42,6 @@ class OursGraph(nn.Module):
             "z_context_of": general.inducing.context_of,
             "weights": general.weights,
             "root": general.root,
-            "slope_p": torch.from_numpy(general.trend.properties),
-            "slope_r": torch.from_numpy(general.trend.rows),
-            "curve": torch.from_numpy(general.trend.curve),
             "noise_at": torch.from_numpy(general.noise.log_workers),
             "noise_log": torch.from_numpy(general.noise.log_variance),
         }
@@ -78,9 +75,7 @@ class OursGraph(nn.Module):
         root, weights = get("root"), get("weights")
         with_cells = shared[:, :cells]
         projected = with_cells @ root + inside @ root.index_select(0, own)
-        trend = (properties * get("slope_p")).sum(-1) + (rows * get("slope_r")).sum(-1)
-        if self.curved:
-            trend = trend + self._curve(rows)
+        trend = self.trend.of(properties, rows)
         mean = with_cells @ weights + inside @ weights.index_select(0, own) + trend + self.level
         between = shared[:, cells:] + kernel.within(p, self.layout, runs, shown)
         between = between - projected @ projected[count:].T
@@ -95,13 +90,6 @@ class OursGraph(nn.Module):
             between[:count],
             between[count:],
         )
-
-    def _curve(self, rows: Tensor) -> Tensor:
-        """Log of Ernest's curve at each row's scale-out."""
-        log_workers = rows[:, self.layout.workers_column] + self.workers_shift
-        workers = log_workers.exp()
-        terms = torch.stack([torch.ones_like(workers), 1 / workers, log_workers, workers], dim=1)
-        return (terms @ self.get_buffer("curve")).clamp_min(1e-9).log()
 
     def _noise(self, rows: Tensor) -> Tensor:
         at = rows[:, self.layout.workers_column] + self.workers_shift

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bellwren.forecasting.features import FIT, INVERSE, LOAD, LOG_WORKERS, TOTAL_SLOTS, Array, Schema
-from bellwren.records.execution import BYTES, ITEMS, MEMORY_MB, SLOTS
+from bellwren.records.execution import MEMORY_MB, SLOTS
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ def priors(layout: Layout) -> tuple[Prior, ...]:
     Every spread is an e-fold or less, so the data can move each by a factor of three with ease.
 
     Codes of texts that have nothing in common are one apart (see `forecasting.text`), and must not pass for alike.
-    Memory beyond what the data needs speeds nothing up, so where slots say how fast a machine is, memory has little
-    slope; what too little of it does is the gates' to say.
+    Memory beyond what the data needs speeds nothing up, so where slots say how fast a machine is (be they the same for
+    all machines), memory has little slope; what too little of it does is the gates' to say.
     """
     lengths = tuple(TEXT_LENGTH if block.text else LENGTH for block in layout.features)
     weights = (1.0,) * len(lengths)
-    slotted = any(block.name == TOTAL_SLOTS for block in layout.rows)
+    slotted = any(block.name in (SLOTS, TOTAL_SLOTS) for block in layout.rows)
     slopes = tuple(
         MEMORY_SLOPE if slotted and block.name in (MEMORY_MB, FIT) else 1.0
         for block in layout.features + layout.trends
@@ -139,31 +139,6 @@ GATE_SPREAD = 0.5
 def gate_thresholds(layout: Layout, rows: Array) -> Array:
     """Prior mean of each gate's threshold. Shape [G]."""
     return np.array([np.quantile(gate.sign * rows[:, gate.column], GATE_QUANTILE) for gate in layout.gates])
-
-
-def prior_slopes(schema: Schema, layout: Layout) -> tuple[Array, Array]:
-    """Slopes of log-runtime believed before any record, by column. Shapes [P], [R].
-
-    Work grows with the data and is shared by the workers, both less than in proportion, because part of every job is
-    fixed cost: runtime ~ size^0.75 x workers^-0.5 is the middle between no effect and full effect for the workers,
-    and nearer to proportion for the size. The linear kernel corrects it as soon as there are records.
-    """
-    columns_p, columns_r = schema.columns("property"), schema.columns("row")
-    width_p = sum(feature.width for feature in schema.block("property"))
-    width_r = sum(feature.width for feature in schema.block("row"))
-    properties, rows = np.zeros(width_p), np.zeros(width_r)
-    if LOAD in columns_r:
-        rows[columns_r[LOAD].start] = 0.5
-    else:
-        rows[layout.workers_column] = -0.5
-    volume = BYTES if BYTES in columns_p else ITEMS
-    if volume in columns_p and _is_log(schema, volume):
-        properties[columns_p[volume].start] = 0.25 if LOAD in columns_r else 0.75
-    return properties, rows
-
-
-def _is_log(schema: Schema, name: str) -> bool:
-    return any(feature.name == name and feature.scale == "log" for feature in schema.features)
 
 
 def initial(layout: Layout, rows: Array) -> tuple[Array, Array]:

@@ -1,67 +1,265 @@
-"""What is believed of runtimes before the process is asked: slopes, or a curve where there is little to learn from.
+"""What is believed of runtimes before the process is asked: a sum of physical costs, none of them negative.
 
-With several contexts, the process itself learns how their runtimes fall with the workers. With one or two, a few runs
-have to say it all, and the best that is known of such curves is their physical form: Ernest's, fitted to the runs and,
-weakly, to the square-root law that holds without any.
+T = sum over terms of weight x {1, volume} x {1, 1/P, log(1 + P), P} x {1, g(property)}, where P are the slots of all
+workers (or the workers, where slots are not known): Ernest's form (Venkataraman et al. 2016: fixed cost, parallel work,
+tree aggregation, all-to-one cost), each in proportion to the data or not, and more or less with a parameter or data
+characteristic. Costs add up, which a process on log-runtime can only learn from many contexts; and
+sums of costs go on sensibly beyond the sizes and parameters measured.
+
+Terms of properties are taken in one by one, as long as contexts left out are foreseen better. The weights are found by
+non-negative least squares of relative errors. Little to learn from leaves the prior: the law that runtime grows with
+the data and falls with the workers, both less than in proportion, because part of every job is fixed cost.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import nnls  # type: ignore[import-untyped]
+from torch import Tensor
 
-from bellwren.forecasting import scaleout
-from bellwren.forecasting.features import LOAD, Array, Schema
+from bellwren.forecasting.features import LOG_WORKERS, TOTAL_SLOTS, Array, Feature, Schema
+from bellwren.records.execution import BYTES, ITEMS
 from training.cells import Cells
-from training.ours.layout import Layout, prior_slopes
 
-FEW_CONTEXTS = 3
-"""With fewer contexts than this, the curve is used."""
-_RUN_DEVIATION = 0.05
-_LAW_DEVIATION = 1.0
+FEW_CONTEXTS = 4
+"""With fewer contexts than this, nothing is said of properties but the volume."""
+MOST_TERMS = 6
+"""Of properties."""
+GAIN = 0.97
+"""A term is taken in if it leaves at most this share of the error of contexts left out."""
+BEYOND = 0.5
+"""Share of its further growth that an effect keeps above the highest value seen: many saturate, and trends that are
+damped foresee better than those that go on (Gardner and McKenzie, "Forecasting Trends in Time Series", 1985)."""
+FOLDS = 5
+_SLOPE_OF_VOLUME, _SLOPE_OF_WORKERS = 0.75, -0.5
 _LAW_REACH = 4.0
-"""The law is laid on at a quarter of the least and at four times the greatest scale-out seen, as worth little."""
+"""The law is laid on at a quarter and at four times of what was measured..."""
+_LAW_WEIGHT = 0.02
+"""...and counts as this part of one cell measured."""
+_TINY = 1e-9
+_FAR = 1e6
+"""No property is followed further than this many times its greatest value seen."""
+
+Scaling = Literal["constant", "inverse", "log", "linear"]
+Shape = Literal["linear", "rising", "falling"]
+_FIXED: tuple[Scaling, ...] = ("constant", "inverse", "log", "linear")
+_OF_VOLUME: tuple[Scaling, ...] = ("constant", "inverse", "log")
+_OF_PROPERTIES: tuple[Scaling, ...] = ("constant", "inverse")
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A positive function of one numeric property, 1 at one end of its range."""
+
+    column: int
+    """In the property block."""
+    feature: Feature
+    shape: Shape
+    """linear: x / highest; rising: log(1 + x / lowest); falling: log(1 + highest / x); each over its greatest value."""
+
+    def of(self, properties: Tensor) -> Tensor:
+        """Its value for each context. Shape [C]."""
+        high, least = self.feature.high, _least(self.feature)
+        value = _decode(self.feature, properties[:, self.column]).clamp(0.0, high * _FAR)
+        top = math.log1p(high / least)
+        if self.shape == "falling":
+            return torch.log1p(high / value.clamp_min(least * 1e-3)) / top
+        grown = value / high if self.shape == "linear" else torch.log1p(value / least) / top
+        return grown.clamp(max=1.0) + BEYOND * (grown - 1.0).clamp_min(0.0)
+
+
+@dataclass(frozen=True)
+class Term:
+    """One cost."""
+
+    volume: bool
+    """Whether it is in proportion to the data."""
+    scaling: Scaling
+    """How it changes with the slots."""
+    effect: Effect | None = None
 
 
 @dataclass(frozen=True)
 class Trend:
     """Prior mean of log-runtime, but for a level."""
 
-    properties: Array
-    """Slope by column. Shape [P]."""
-    rows: Array
-    """Slope by column. Shape [R]."""
-    curve: Array
-    """Ernest's weights, all 0 where slopes alone are used. Shape [4]."""
+    terms: tuple[Term, ...]
+    weights: Array
+    """Above 0, one for each term."""
+    volume_column: int | None
+    """In the property block: log volume."""
+    slots_column: int
+    """In the row block: log of all slots, or of workers."""
+    slots_shift: float
 
-    def of(self, cells: Cells) -> Array:
-        """Of each cell. Shape [N]."""
-        slopes: Array = (cells.properties @ self.properties)[cells.context_of] + cells.rows @ self.rows
-        return slopes + np.log(scaleout.curve(self.curve, cells.workers)) if self.curve.any() else slopes
+    def of(self, properties: Tensor, rows: Tensor, context_of: Tensor | None = None) -> Tensor:
+        """Of each run. Shapes [C, P], [N, R], [N] (None: all of one context) to [N]."""
+        costs = self.costs(properties, rows, context_of)
+        return (costs @ torch.from_numpy(self.weights)).log()
+
+    def costs(self, properties: Tensor, rows: Tensor, context_of: Tensor | None = None) -> Tensor:
+        """Each term without its weight. Shape [N, terms]."""
+        log_slots = (rows[:, self.slots_column] + self.slots_shift).clamp(-30.0, 30.0)
+        slots = log_slots.exp()
+        scaled = {
+            "constant": torch.ones_like(slots),
+            "inverse": (-log_slots).exp(),
+            "log": torch.log1p(slots),
+            "linear": slots,
+        }
+        ones = properties.new_ones(properties.shape[0])
+        volume = ones
+        if self.volume_column is not None:
+            volume = properties[:, self.volume_column].clamp(-60.0, 60.0).exp()
+        columns = []
+        for term in self.terms:
+            own = volume if term.volume else ones
+            own = own if term.effect is None else own * (term.effect.of(properties) + _TINY)
+            columns.append(
+                scaled[term.scaling] * (own if context_of is None else own.index_select(0, context_of))
+            )
+        return torch.stack(columns, dim=1)
 
 
-def learn_trend(cells: Cells, schema: Schema, layout: Layout) -> Trend:
-    """Slopes; with few contexts and more than one scale-out, a curve instead of the workers' slope."""
-    properties, rows = prior_slopes(schema, layout)
-    if len(cells.keys) >= FEW_CONTEXTS or len(set(cells.workers)) < 2:
-        return Trend(properties, rows, np.zeros(scaleout.TERMS))
-    columns = schema.columns("row")
-    rows = np.zeros_like(rows)
-    if LOAD in columns:  # what the load said of the size, now that the workers are the curve's
-        properties = 3.0 * properties
-    residual = cells.location - (cells.properties @ properties)[cells.context_of]
-    centres = np.array([np.median(residual[cells.context_of == at]) for at in range(len(cells.keys))])
-    runtimes = np.exp(residual - (centres - centres[0])[cells.context_of])
-    return Trend(properties, rows, _curve(cells.workers, runtimes))
+def learn_trend(cells: Cells, schema: Schema) -> Trend:
+    """Choose terms by leaving contexts out, and fit their weights to all cells."""
+    base, effects = _start(schema)
+    volumes = (False, True) if base.volume_column is not None else (False,)
+    extra = [Term(own, scaling, one) for one in effects for own in volumes for scaling in _OF_PROPERTIES]
+    wide = _with(base, (*base.terms, *extra))
+    runs = (cells.properties, cells.rows, cells.context_of)
+    design = wide.costs(*(torch.from_numpy(part) for part in runs)).numpy() / np.exp(cells.location)[:, None]
+    scale = design.max(axis=0)
+    count = len(base.terms)
+    problem = _Problem(design / scale, _law(base, cells) / scale[:count], cells.context_of)
+    chosen = list(range(count))
+    if len(cells.keys) >= FEW_CONTEXTS:
+        chosen = problem.choose(chosen, list(range(count, len(wide.terms))))
+    weights = problem.fit(chosen, np.ones(len(cells), dtype=bool))
+    used = [
+        (wide.terms[at], weight / scale[at]) for at, weight in zip(chosen, weights, strict=True) if weight > 0
+    ]
+    return _with(base, tuple(term for term, _ in used), np.array([weight for _, weight in used]))
 
 
-def _curve(workers: Array, runtimes_s: Array) -> Array:
-    """Non-negative least squares of relative errors, the law included."""
-    reach = np.array([workers.min() / _LAW_REACH, workers.max() * _LAW_REACH])
-    middle = np.exp(np.log(workers).mean()), np.exp(np.log(runtimes_s).mean())
-    law = middle[1] * np.sqrt(middle[0] / reach)
-    x = np.concatenate([workers, reach])
-    t = np.concatenate([runtimes_s, law])
-    weight = 1 / (t * np.concatenate([np.full(len(workers), _RUN_DEVIATION), np.full(2, _LAW_DEVIATION)]))
-    return scaleout.fit_weighted(x, t, weight)
+@dataclass(frozen=True)
+class _Problem:
+    """Non-negative least squares of relative errors."""
+
+    design: Array
+    """Cost over runtime, of every cell and term. Shape [N, J]."""
+    law: Array
+    """The same of the law's points, for the terms that know no property. Shape [L, B]."""
+    context_of: NDArray[np.int64]
+
+    def fit(self, terms: list[int], cells: NDArray[np.bool_]) -> Array:
+        """Weights of these terms, from these cells. Shape [len(terms)]."""
+        rows = self.design[cells][:, terms]
+        law = np.zeros((len(self.law), len(terms)))
+        known = [at for at, term in enumerate(terms) if term < self.law.shape[1]]
+        law[:, known] = self.law[:, [terms[at] for at in known]]
+        part = math.sqrt(_LAW_WEIGHT / len(law))
+        aim = np.concatenate([np.ones(len(rows)), np.full(len(law), part)])
+        found: Array = nnls(np.concatenate([rows, part * law]), aim)[0]
+        return found
+
+    def error(self, terms: list[int]) -> float:
+        """Mean absolute error of log-runtime in contexts left out."""
+        order = np.random.default_rng(0).permutation(int(self.context_of.max()) + 1)
+        fold_of = np.empty_like(order)
+        fold_of[order] = np.arange(len(order)) % FOLDS
+        errors = []
+        for fold in range(min(FOLDS, len(order))):
+            hidden = fold_of[self.context_of] == fold
+            foreseen = self.design[hidden][:, terms] @ self.fit(terms, ~hidden)
+            errors.append(np.abs(np.log(np.maximum(foreseen, _TINY))))
+        return float(np.concatenate(errors).mean())
+
+    def choose(self, terms: list[int], more: list[int]) -> list[int]:
+        """Take in the term that helps most, again and again."""
+        least = self.error(terms)
+        for _ in range(MOST_TERMS):
+            tried = [(self.error([*terms, one]), one) for one in more if one not in terms]
+            if not tried or min(tried)[0] > GAIN * least:
+                break
+            least, one = min(tried)
+            terms = [*terms, one]
+        return terms
+
+
+def _start(schema: Schema) -> tuple[Trend, list[Effect]]:
+    """The terms that every algorithm has, and the effects that properties may have."""
+    columns_p, columns_r = schema.columns("property"), schema.columns("row")
+    slots = TOTAL_SLOTS if TOTAL_SLOTS in columns_r else LOG_WORKERS
+    shift = next(one.shift for one in schema.block("row") if one.name == slots)
+    volume = next((name for name in (BYTES, ITEMS) if _has_log(schema, name)), None)
+    terms = tuple(Term(False, scaling) for scaling in _FIXED)
+    if volume:
+        terms += tuple(Term(True, scaling) for scaling in _OF_VOLUME)
+    effects = [
+        Effect(columns_p[feature.name].start, feature, shape)
+        for feature in schema.block("property")
+        if feature.name != volume
+        for shape in _shapes(feature)
+    ]
+    column = columns_p[volume].start if volume else None
+    return Trend(terms, np.ones(len(terms)), column, columns_r[slots].start, shift), effects
+
+
+def _with(trend: Trend, terms: tuple[Term, ...], weights: Array | None = None) -> Trend:
+    weights = np.ones(len(terms)) if weights is None else weights
+    return Trend(terms, weights, trend.volume_column, trend.slots_column, trend.slots_shift)
+
+
+def _shapes(feature: Feature) -> tuple[Shape, ...]:
+    """What a property can be taken for: a number of one sign that varies."""
+    if feature.scale == "text" or not 0 <= feature.low < feature.high < math.inf:
+        return ()
+    return ("linear", "rising", "falling") if feature.low > 0 else ("linear", "rising")
+
+
+def _least(feature: Feature) -> float:
+    """The lowest value above 0, or a hundredth of the highest."""
+    return max(feature.low, feature.high / 100)
+
+
+def _decode(feature: Feature, column: Tensor) -> Tensor:
+    """The number that a column was encoded from (see `Feature.encode_numbers`)."""
+    if feature.scale == "linear":
+        return column * feature.spread + feature.shift
+    scaled = (column + feature.shift).clamp(-60.0, 60.0)
+    if feature.scale == "log":
+        return scaled.exp()
+    return torch.sign(scaled) * feature.spread * (scaled.abs().exp() - 1.0)
+
+
+def _has_log(schema: Schema, name: str) -> bool:
+    return any(feature.name == name and feature.scale == "log" for feature in schema.block("property"))
+
+
+def _law(base: Trend, cells: Cells) -> Array:
+    """Costs over the law's runtime, at the corners of volume and slots around what was measured. Shape [L, B]."""
+    slots = cells.rows[:, base.slots_column]
+    column = base.volume_column
+    volumes = cells.properties[:, column] if column is not None else np.zeros(1)
+    corners = [(x, v) for x in _reach(slots) for v in (_reach(volumes) if column is not None else (0.0,))]
+    rows = np.zeros((len(corners), cells.rows.shape[1]))
+    rows[:, base.slots_column] = [x for x, _ in corners]
+    properties = np.zeros((len(corners), cells.properties.shape[1]))
+    if column is not None:
+        properties[:, column] = [v for _, v in corners]
+    middle = cells.location.mean() - _SLOPE_OF_WORKERS * slots.mean() - _SLOPE_OF_VOLUME * volumes.mean()
+    law = [middle + _SLOPE_OF_WORKERS * x + _SLOPE_OF_VOLUME * v for x, v in corners]
+    of = torch.arange(len(corners))
+    return base.costs(torch.from_numpy(properties), torch.from_numpy(rows), of).numpy() / np.exp(law)[:, None]
+
+
+def _reach(logs: Array) -> tuple[float, float]:
+    """A quarter of the least and four times the greatest."""
+    return float(logs.min()) - math.log(_LAW_REACH), float(logs.max()) + math.log(_LAW_REACH)

@@ -35,13 +35,27 @@ def test_one_run_that_disagrees_counts_for_little() -> None:
     assert abs(disturbed[0] - agreeing[0]) < 0.1 * (plain_average - 0.3)
 
 
+def test_a_context_far_from_what_was_expected_is_believed_and_not_its_run_doubted() -> None:
+    sure = prior(offset=0.01, noise=1e-3, runs=1)
+    mean, variance = condition(sure, np.exp([0.5]))  # five standard deviations off
+    assert mean == pytest.approx(0.5, rel=0.1)
+    assert np.all(variance > condition(sure, np.exp([0.05]))[1])
+
+
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=6), st.floats(1e-6, 1), st.floats(1e-6, 0.1))
-def test_doubt_never_grows_and_stays_finite_whatever_the_runs(
+def test_the_mean_stays_among_the_runs_and_doubt_stays_finite_whatever_they_are(
     logs: list[float], offset: float, noise: float
 ) -> None:
     mean, variance = condition(prior(offset, noise, len(logs)), np.exp(logs))
-    assert np.all(np.isfinite(mean))
+    assert np.all(mean >= min([0.0, *logs]) - 1e-6)
+    assert np.all(mean <= max([0.0, *logs]) + 1e-6)
     assert np.all(variance >= 0)
+    assert np.all(variance <= max(offset, max(abs(log) for log in logs) ** 2) * (1 + 1e-9))
+
+
+@given(st.floats(1e-6, 1), st.floats(1e-6, 0.1), st.integers(1, 6))
+def test_runs_that_were_expected_leave_less_doubt(offset: float, noise: float, count: int) -> None:
+    _, variance = condition(prior(offset, noise, count), np.ones(count))
     assert np.all(variance <= offset * (1 + 1e-9))
 
 
