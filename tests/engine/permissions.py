@@ -14,7 +14,7 @@ from infra.stage import Stage
 from tests.engine.proxy import Proxy, _body
 
 STAGE = "engine"
-ROLES = ("prepare", "predict", "plan", "worker", "finish")
+ROLES = ("prepare", "predict", "plan", "worker", "finish", "conclude")
 
 
 @dataclass(frozen=True, order=True)

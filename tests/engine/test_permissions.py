@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from bellwren import layout
+from bellwren.control.conclude import conclude
 from bellwren.control.forecast import forecast
 from bellwren.control.served import ServedModels
 from bellwren.store import Store
@@ -77,6 +78,7 @@ def guarded(server: Server) -> Iterator[Engine]:
     environment.setattr(harness, "prepare", prepare_and_forecast)
     environment.setattr(harness, "plan", as_role("plan", harness.plan))
     environment.setattr(harness, "finish", as_role("finish", harness.finish))
+    environment.setattr(harness, "conclude", as_role("conclude", conclude), raising=False)
     yield engine
     environment.undo()
     engine.close()
@@ -127,9 +129,21 @@ def resumed(engine: Engine) -> Outcome:
         def item(x: int) -> float:
             return 1 / (x - 7) if x != 7 or not os.path.exists(mended) else 0.0
 
-        failed = engine.map(item, range(12), workers=2)
+        failed = engine.map(item, range(100), workers=2)  # several in a task: pieces of it are laid down
         open(mended, "w").close()
         return engine.execute({"resume": failed.job_id}, harness.uuid.uuid4().hex)
+
+
+def redriven(engine: Engine) -> Outcome:
+    """Only its last state, which takes the job up again; what it wrote lies in the data bucket."""
+    name = harness.uuid.uuid4().hex
+    output = {"uri": f"s3://{engine.data.bucket}/out-{name}/", "format": "jsonl"}
+    # Several items in a task, so that there is something of one that failed to lay down.
+    document = made(engine, "map", {"map": lambda x: 1 // (x - 7)}, range(100))
+    outcome = engine.execute({"spec": {**document, "output": output}}, name)
+    answer = harness.conclude(outcome.job_id, f"arn:execution:{name}", 1, outcome.deployment)
+    outcome.status["status"] = "SUCCEEDED" if answer["action"] == "RUN" else answer["action"]
+    return outcome
 
 
 def chained(engine: Engine) -> Outcome:
@@ -200,6 +214,7 @@ OTHERS = (
         into_the_data_bucket,
         dropped,
         resumed,
+        redriven,
         chained,
         with_items_in_the_document,
         that_prints,

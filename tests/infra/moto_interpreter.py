@@ -95,7 +95,7 @@ class MotoInterpreter:
             if getattr(error, "error", "").startswith("Lambda."):
                 raise _as_the_service_says_it(error, "Invoke") from error
             # An exception of the function itself; it is an answer of the service.
-            answer = {"FunctionError": "Unhandled", "Payload": getattr(error, "cause", _exception(error))}
+            answer = {"FunctionError": "Unhandled", "Payload": _exception(error)}
         return {"StatusCode": 200, **answer, "Payload": io.BytesIO(answer["Payload"].encode())}
 
     def _put_object(self, **parameters: Any) -> dict[str, Any]:
@@ -123,4 +123,8 @@ def _as_the_service_says_it(error: Exception, action: str) -> ClientError:
 
 
 def _exception(error: Exception) -> str:
-    return json.dumps({"errorType": type(error).__name__, "errorMessage": str(error)})
+    """As Lambda's runtime writes it; ``cause`` may be that already."""
+    cause = getattr(error, "cause", str(error))
+    if cause.startswith("{"):
+        return cause
+    return json.dumps({"errorType": getattr(error, "error", type(error).__name__), "errorMessage": cause})
