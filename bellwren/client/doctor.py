@@ -23,7 +23,8 @@ KEPT_UNRESERVED = 100
 """Concurrent executions that Lambda keeps for functions without a reservation."""
 OLD = timedelta(days=90)
 """A model that has seen no training for this long is worth a look."""
-_CONTROL = ("prepare", "predict", "plan", "finish", "collect", "train")
+CONTROL = ("prepare", "predict", "plan", "finish", "conclude", "collect", "train")
+"""Functions besides the workers."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def versions(patient: Patient) -> Iterator[Finding]:
 def functions(patient: Patient) -> Iterator[Finding]:
     """Every function is there, ready, and was updated well."""
     client = patient.client("lambda")
-    names = [*_CONTROL, *(f"worker-{memory_mb}" for memory_mb in patient.deployment.worker_memory_mb)]
+    names = [*CONTROL, *(f"worker-{memory_mb}" for memory_mb in patient.deployment.worker_memory_mb)]
     wrong = []
     for name in names:
         try:

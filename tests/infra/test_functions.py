@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from bellwren.client import doctor
+
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 CONTROL = ("prepare", "predict", "plan", "finish", "conclude")
 LEARNING = ("collect", "train")
@@ -23,6 +25,10 @@ def functions(templates):
 
 def test_there_is_a_function_for_each_step_and_a_worker_for_each_memory_size(functions):
     assert set(functions) == {*CONTROL, *LEARNING, *WORKERS}
+
+
+def test_the_doctor_looks_at_every_function(functions):
+    assert set(doctor.CONTROL) == functions.keys() - set(WORKERS)
 
 
 @pytest.mark.parametrize(
