@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="session")
+# Not of the session: while Playwright is open its event loop counts as running in this process, and no other test that
+# runs in it could run a loop of its own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:

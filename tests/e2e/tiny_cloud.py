@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
+import random
 import socket
 import zipfile
 from collections.abc import Callable, Iterator
@@ -90,9 +92,11 @@ def bring_up(tiny_app: Path, tiny_place: Path) -> Callable[..., LocalCloud]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that is free, and that the system gives to no connection while the local cloud is down for a moment."""
+    while True:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", random.randrange(20_000, 32_000)))
+            return int(probe.getsockname()[1])
 
 
 def family(place: Path) -> set[int]:

@@ -190,20 +190,27 @@ def test_an_update_that_would_make_a_parameter_infinite_is_refused(engine: Engin
 
 
 def test_a_stale_push_changes_nothing_and_says_so(engine: Engine, tmp_path: Path) -> None:
-    other = str(tmp_path / "other")
+    started, other = str(tmp_path / "started"), str(tmp_path / "other")
+
+    def wait_for(path: str) -> None:
+        while not os.path.exists(path):
+            time.sleep(0.01)
 
     def train(worker: Any) -> None:
         if worker.index == 1:
+            wait_for(started)
             for _ in range(2):
                 worker.parameters.push({"w": 1.0})
             open(other, "w").close()
             return
         worker.parameters.push({"w": 10.0})
-        while not os.path.exists(other):
-            time.sleep(0.01)
-        assert not worker.parameters.push({"w": 100.0}), "two of another's came in since the start"
+        open(started, "w").close()
+        wait_for(other)
+        if worker.parameters.push({"w": 100.0}):
+            raise RuntimeError("two of another's came in since the start")
         worker.parameters.pull()
-        assert worker.parameters.push({"w": 1000.0})
+        if not worker.parameters.push({"w": 1000.0}):
+            raise RuntimeError("nothing has come in since the pull")
 
     assert serve(engine, train, [0, 1], {"w": 0.0}, workers=2, staleness=1).result() == {"w": 1012.0}
 
