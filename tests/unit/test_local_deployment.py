@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -162,7 +163,13 @@ def test_ctrl_c_leaves_nothing_of_the_deployment_running(fake_cdk: FakeCdk, tmp_
 
     with pytest.raises(KeyboardInterrupt):
         deployment.deploy(tools, CONTEXT, place=tmp_path, environment={}, report=interrupt)
-    left = [pid for pid in map(int, pids.read_text().split()) if processes.alive(pid)]
+    until = (
+        time.monotonic() + 10
+    )  # what is killed is gone a moment later; what is not would sleep for a minute
+    while (
+        left := [pid for pid in map(int, pids.read_text().split()) if processes.alive(pid)]
+    ) and time.monotonic() < until:
+        time.sleep(0.05)
     assert left == []
 
 
