@@ -13,8 +13,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,7 +25,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, NotFoundError, NotModifiedError, PreconditionError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    NotFoundError,
+    NotModifiedError,
+    PreconditionError,
+)
 from obstore.store import S3Store
 
 from bellwren.errors import InputError
@@ -39,6 +47,10 @@ _RETRIES = {
     "retry_timeout": timedelta(seconds=120),
     "backoff": {"init_backoff": timedelta(milliseconds=50), "max_backoff": timedelta(seconds=8), "base": 4},
 }
+_BROKEN = "kind: Interrupted"
+"""How the library's error says that a connection broke before the whole answer was there."""
+_BROKEN_S = (0.1, 0.4, 1.6, 6.4, 6.4)
+"""Limits of the random pauses before a conditional write whose connection broke is made again."""
 _PAGE = 1000
 """Keys in an answer of S3 to a request for a listing."""
 _LISTINGS = 8
@@ -209,16 +221,8 @@ class Store:
         False does not mean that another writer was first: a response lost on the way makes the retry meet our own
         object. Where that matters the caller puts something of its own into ``data`` and reads it back.
         """
-        self._count("put")
         try:
-            obstore.put(
-                self._s3,
-                key,
-                data,
-                mode="create",
-                use_multipart=False,
-                attributes=metadata,
-            )
+            self._put_if("create", key, data, metadata)
         except (AlreadyExistsError, PreconditionError):
             return False
         return True
@@ -227,9 +231,8 @@ class Store:
         self, key: str, data: bytes | memoryview, etag: str, metadata: dict[str, str] | None = None
     ) -> bool:
         """Write the object only if it still is the one with this ETag (compare and swap); False if not."""
-        self._count("put")
         try:
-            obstore.put(self._s3, key, data, mode={"e_tag": etag}, use_multipart=False, attributes=metadata)
+            self._put_if({"e_tag": etag}, key, data, metadata)
         except (PreconditionError, NotFoundError, FileNotFoundError):
             return False
         return True
@@ -239,13 +242,30 @@ class Store:
 
         A response lost on the way makes the retry meet our own object, which then counts as another's.
         """
-        self._count("put")
-        mode: Any = {"e_tag": etag} if etag else "create"
         try:
-            result = obstore.put(self._s3, key, data, mode=mode, use_multipart=False)
+            result = self._put_if({"e_tag": etag} if etag else "create", key, data)
         except (AlreadyExistsError, PreconditionError, NotFoundError, FileNotFoundError):
             return None
         return str(result["e_tag"])
+
+    def _put_if(
+        self, mode: Any, key: str, data: bytes | memoryview, metadata: dict[str, str] | None = None
+    ) -> Any:
+        """Write under a condition, and again where the connection broke.
+
+        The library leaves such a write at that, since it can't know whether it was carried out. Here whoever writes
+        under a condition can live with meeting its own object.
+        """
+        pauses_s = iter(_BROKEN_S)
+        while True:
+            self._count("put")
+            try:
+                return obstore.put(self._s3, key, data, mode=mode, use_multipart=False, attributes=metadata)
+            except BaseError as error:
+                limit_s = next(pauses_s, None)
+                if limit_s is None or _BROKEN not in str(error):
+                    raise
+            time.sleep(random.uniform(0, limit_s))  # noqa: S311  jitter
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object of up to 5 GB within the bucket, without reading it.

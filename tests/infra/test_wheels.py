@@ -172,7 +172,9 @@ def test_a_bundle_imports_every_handler_with_nothing_else_on_the_path(group, mon
     python = python_support.running()
     if group is PREDICT and python_support.for_prediction(python) != python:
         # Lambda would run another Python, for whose C library onnxruntime has wheels; this machine's has them.
-        monkeypatch.setitem(python_support.RUNTIMES, python, LambdaPython((3, int(python[2:])), glibc=(2, 34)))
+        monkeypatch.setitem(
+            python_support.RUNTIMES, python, LambdaPython((3, int(python[2:])), glibc=(2, 34))
+        )
     packer = Packer(with_wheels=True)
     bundle = packer.bundle(group, Target(python, HERE))
     for module in HANDLERS[group]:
