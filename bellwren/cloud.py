@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import boto3
 
 from bellwren import layout, spec
+from bellwren.client.executions import Executions
 from bellwren.clients import Access, Clients, LocalAccess, SessionAccess
 from bellwren.control.status import FINAL
 from bellwren.deployment import Deployment
 from bellwren.errors import BellwrenError, NestedJob, NotDeployed, SpecError
 from bellwren.job import Job
 from bellwren.options import Options
-from bellwren.spec import identity, strict_json
+from bellwren.spec import strict_json
 from bellwren.store import Store
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from bellwren.spec.inspection import Reading
     from bellwren.tuning.answer import Tuning
 
-_START_LIMIT_BYTES = 200_000
-"""An execution's input may be 262,144 bytes; a larger document goes through storage."""
 DEFAULT_STAGE = "dev"
 _PARALLEL = 16
 
@@ -90,9 +88,9 @@ class Cloud:
         self.connect = connect
         """The expression by which another process gets the same connection, for messages."""
         self._clients = clients
-        self._states = clients.client("stepfunctions")
         self.jobs_store = clients.store(deployment.jobs_bucket)
         self.data_store = clients.store(deployment.data_bucket)
+        self.executions = Executions(clients.client("stepfunctions"), deployment, self.jobs_store)
 
     def __repr__(self) -> str:
         return f"<bellwren.Cloud stage={self.deployment.stage!r} jobs=s3://{self.deployment.jobs_bucket}>"
@@ -444,48 +442,11 @@ class Cloud:
         >>> cloud.job(job.id).result()
         ['A']
         """
-        if self.jobs_store.head(layout.claim(job_id)) is None and self.execution(job_id) is None:
+        if self.jobs_store.head(layout.claim(job_id)) is None and self.executions.find(job_id) is None:
             raise KeyError(
                 f"there is no job {job_id!r} in stage {self.deployment.stage!r}; cloud.jobs() lists them"
             )
         return Job(self, job_id)
-
-    def execution(self, job_id: str) -> dict[str, Any] | None:
-        """What Step Functions says of the job's execution: ``executionArn``, ``status``, ``error``, ``cause``."""
-        try:
-            found: dict[str, Any] = self._states.describe_execution(executionArn=self._execution_of(job_id))
-        except self._states.exceptions.ClientError as error:
-            if error.response["Error"]["Code"] in ("ExecutionDoesNotExist", "InvalidArn"):
-                return None
-            raise
-        return found
-
-    def stop_execution(self, job_id: str) -> bool:
-        """Stop the job's execution; False if it had ended."""
-        execution = self.execution(job_id)
-        if execution is None or execution["status"] != "RUNNING":
-            return False
-        self._states.stop_execution(
-            executionArn=execution["executionArn"], error="Bellwren.Cancelled", cause="cancelled"
-        )
-        return True
-
-    def resume_execution(self, job_id: str) -> str:
-        """Start an execution that takes the job over; returns its ARN. ``Job.resume`` is what users call."""
-        started = self._states.start_execution(
-            stateMachineArn=self.deployment.state_machine_arn,
-            name=identity.fresh(job_id),
-            input=json.dumps({"resume": job_id}),
-        )
-        return str(started["executionArn"])
-
-    def _execution_of(self, job_id: str) -> str:
-        """ARN of the job's execution: as its claim says, or by the name under which this client starts it."""
-        claim = self.jobs_store.find_json(layout.claim(job_id))
-        if claim is not None:
-            return str(claim["execution"])
-        machine = self.deployment.state_machine_arn
-        return f"{machine.replace(':stateMachine:', ':execution:')}:{job_id}"
 
     def _checked(self, reading: Reading) -> spec.JobSpec:
         """The document, complete; what it requires is built if it does not come with it."""
@@ -518,17 +479,7 @@ class Cloud:
         return self._start(spec.from_dict(document), progress=options.progress)
 
     def _start(self, checked: spec.JobSpec, *, progress: bool) -> Job:
-        job_id = identity.fresh(checked.name)
-        text = checked.to_bytes()
-        if len(text) > _START_LIMIT_BYTES:
-            key = layout.job(job_id) + "submitted.json"
-            self.jobs_store.put(key, text)
-            start = json.dumps({"spec_uri": f"s3://{self.deployment.jobs_bucket}/{key}"})
-        else:
-            start = json.dumps({"spec": checked.to_dict()})
-        self._states.start_execution(
-            stateMachineArn=self.deployment.state_machine_arn, name=job_id, input=start
-        )
+        job_id = self.executions.start(checked)
         return Job(self, job_id, name=checked.name, progress=progress, document=checked.to_dict())
 
 

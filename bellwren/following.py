@@ -54,7 +54,7 @@ class Following:
         return self._last
 
     def _ask(self, now: float, grace_s: float) -> None:
-        execution = self._cloud.execution(self._job_id)
+        execution = self._cloud.executions.find(self._job_id)
         if execution is None or execution["status"] == "RUNNING":
             return
         self._ended_at = self._ended_at or now

@@ -188,7 +188,7 @@ class Job:
         if self.done():
             return f"job {self.id} had ended already: {self.status()['status']}"
         self._store.put(layout.cancel(self.id), as_json({"at": time.time()}))
-        stopped = self._cloud.stop_execution(self.id)
+        stopped = self._cloud.executions.stop(self.id)
         until = time.monotonic() + _CANCEL_WAIT_S
         workers = self._wait_for_workers(until)
         while self._following.status(doubt_s=1.0, grace_s=2.0)["status"] not in FINAL:
@@ -224,7 +224,7 @@ class Job:
                 "finished_at": now(),
             }
             self._store.put(layout.status(self.id), as_json(before))
-        execution = self._cloud.resume_execution(self.id)
+        execution = self._cloud.executions.resume(self.id)
         until = time.monotonic() + _RESUME_WAIT_S
         while True:
             found = self._store.find_json(layout.status(self.id)) or {}

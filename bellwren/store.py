@@ -113,9 +113,8 @@ class Store:
             options["endpoint"] = endpoint
         self._options = options
         self._client: Any = None
-        self._making = (
-            threading.Lock()
-        )  # making a boto3 client is not safe in two threads at once; using one is
+        # Making a boto3 client is not safe in two threads at once; using one is.
+        self._making = threading.Lock()
         self._s3 = S3Store(
             bucket,
             client_options=_CLIENT,  # type: ignore[arg-type]

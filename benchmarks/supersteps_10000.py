@@ -54,6 +54,6 @@ def _events(cloud: Any, job_id: str) -> int:
 
     endpoint = os.environ["AWS_ENDPOINT_URL"]
     states = boto3.client("stepfunctions", endpoint_url=endpoint, region_name=cloud.deployment.region)
-    arn = cloud.execution(job_id)["executionArn"]
+    arn = cloud.executions.find(job_id)["executionArn"]
     pages = states.get_paginator("get_execution_history").paginate(executionArn=arn)
     return sum(len(page["events"]) for page in pages)

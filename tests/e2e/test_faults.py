@@ -109,7 +109,7 @@ def test_a_failed_job_is_resumed(cloud: Cloud, tmp_path: Path) -> None:  # noqa:
     with pytest.raises(bellwren.TaskError, match="not yet"):
         job.result()
     until = time.monotonic() + 60
-    while (execution := cloud.execution(job.id) or {}).get(
+    while (execution := cloud.executions.find(job.id) or {}).get(
         "status"
     ) == "RUNNING" and time.monotonic() < until:
         time.sleep(0.2)
