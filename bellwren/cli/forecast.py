@@ -7,16 +7,12 @@ from pathlib import Path
 import click
 
 from bellwren.cli.connection import connected, stage_option
-from bellwren.cli.output import json_option, show
+from bellwren.cli.output import document_argument, json_option, plot_option, show
 
 
 @click.command()
-@click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw runtime and cost over workers into this file (.png, .svg, .pdf).",
-)
+@document_argument
+@plot_option
 @stage_option
 @json_option
 def forecast(document: Path, plot: Path | None, stage: str | None, local: bool, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bellwren.cli.connection import connected, stage_option
-from bellwren.cli.output import json_option, show, table
+from bellwren.cli.output import document_argument, json_option, show, table
 from bellwren.cli.values import as_data, strict_json
 from bellwren.cli.watching import drawn, plain, rounds
 from bellwren.display import job_rows
@@ -30,7 +30,7 @@ def _job(job_id: str, stage: str | None, local: bool) -> Job:
 
 
 @click.command()
-@click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@document_argument
 @click.option(
     "--wait/--no-wait", default=True, help="Wait for the job's end (the default), or return at once."
 )

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -16,6 +17,22 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 def json_option(command: Decorated) -> Decorated:
     """Adds ``--json``, which the command gets as ``as_json``."""
     option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON.")
+    return option(command)
+
+
+def document_argument(command: Decorated) -> Decorated:
+    """Adds DOCUMENT, the file of a job document, which the command gets as ``document``."""
+    found = click.Path(exists=True, dir_okay=False, path_type=Path)
+    return click.argument("document", type=found)(command)
+
+
+def plot_option(command: Decorated) -> Decorated:
+    """Adds ``--plot``, a picture of runtime and cost over workers."""
+    option = click.option(
+        "--plot",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Draw runtime and cost over workers into this file (.png, .svg, .pdf).",
+    )
     return option(command)
 
 

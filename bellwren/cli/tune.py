@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bellwren.cli.connection import connected, stage_option
-from bellwren.cli.output import json_option, progress, show
+from bellwren.cli.output import document_argument, json_option, plot_option, progress, show
 
 
 def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
@@ -25,7 +25,7 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int
 
 
 @click.command()
-@click.argument("document", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@document_argument
 @click.option(
     "--memory",
     default="",
@@ -53,11 +53,7 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int
     show_default=True,
     help="Weight of cost against time in the balanced choice.",
 )
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw runtime and cost over workers into this file (.png, .svg, .pdf).",
-)
+@plot_option
 @stage_option
 @json_option
 def tune(
