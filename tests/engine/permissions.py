@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from infra import permissions
 from infra.settings import Settings
 from infra.stage import Stage
-from tests.engine.proxy import Proxy, _body
+from tests.engine.proxy import Proxy, answered, request
 
 STAGE = "engine"
 ROLES = ("prepare", "predict", "plan", "worker", "finish", "conclude")
@@ -96,19 +96,14 @@ class GuardedProxy(Proxy):
         server: asyncio.StreamReader,
         to_server: asyncio.StreamWriter,
     ) -> bool:
-        head = await reader.readuntil(b"\r\n\r\n")
-        body = await _body(head, reader)
-        method, target, _ = head.split(b"\r\n", 1)[0].decode().split(" ")
+        head, body, method, target = await request(reader)
         role = self.roles.get(door, "worker")
         bucket, key, wanted = _wanted(method, target, body)
         if not all(self.guard.allows(role, action, bucket, one) for action, one in wanted):
             writer.write(_denied(method))
             await writer.drain()
             return True
-        to_server.write(head + body)
-        await to_server.drain()
-        answer = await server.readuntil(b"\r\n\r\n")
-        payload = b"" if method == "HEAD" else await _body(answer, server)
+        answer, payload = await answered(method, head + body, server, to_server)
         missing = answer.split(b" ", 2)[1] == b"404"
         if missing and key and not self.guard.allows(role, "s3:ListBucket", bucket, ""):
             # Who may not list a bucket is not told that an object is not there.

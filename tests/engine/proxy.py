@@ -144,9 +144,7 @@ class Proxy:
         server: asyncio.StreamReader,
         to_server: asyncio.StreamWriter,
     ) -> bool:
-        head = await reader.readuntil(b"\r\n\r\n")
-        body = await _body(head, reader)
-        method, path, _ = head.split(b"\r\n", 1)[0].decode().split(" ")
+        head, body, method, path = await request(reader)
         conditional = bool(re.search(rb"\r\nif-(none-)?match:", head, re.IGNORECASE))
         fault = self.script.strike(Request(door, method, path, conditional))
         if fault and fault.action == "kill":
@@ -158,10 +156,7 @@ class Proxy:
             writer.write(_answer(fault.status, method))
             await writer.drain()
             return True
-        to_server.write(head + body)
-        await to_server.drain()
-        answer = await server.readuntil(b"\r\n\r\n")
-        payload = b"" if method == "HEAD" else await _body(answer, server)
+        answer, payload = await answered(method, head + body, server, to_server)
         if fault and fault.action == "late-kill":
             self.kill(door)
             return False
@@ -174,6 +169,23 @@ class Proxy:
         writer.write(answer + payload)
         await writer.drain()
         return True
+
+
+async def request(reader: asyncio.StreamReader) -> tuple[bytes, bytes, str, str]:
+    """The next one: its head, its body, its method and its path with the query."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    method, path, _ = head.split(b"\r\n", 1)[0].decode().split(" ")
+    return head, await _body(head, reader), method, path
+
+
+async def answered(
+    method: str, whole: bytes, server: asyncio.StreamReader, to_server: asyncio.StreamWriter
+) -> tuple[bytes, bytes]:
+    """What the server says to a request: the head and the body."""
+    to_server.write(whole)
+    await to_server.drain()
+    answer = await server.readuntil(b"\r\n\r\n")
+    return answer, b"" if method == "HEAD" else await _body(answer, server)
 
 
 def _answer(status: int, method: str) -> bytes:
