@@ -146,7 +146,10 @@ def _choose(
         workers, reason = spec["workers"], "the document says so"
     if spec["memory_mb"] != "auto":
         memory_mb = spec["memory_mb"]
-    return min(workers, deployment.max_workers), nearest_memory(memory_mb, sizes), reason
+    deployed_mb = nearest_memory(memory_mb, sizes)
+    if deployed_mb != memory_mb:
+        reason += f"; workers of {memory_mb} MB are not deployed, the nearest have {deployed_mb} MB"
+    return min(workers, deployment.max_workers), deployed_mb, reason
 
 
 def _advance(job_id: str, jobs: Store, document: Document) -> None:
