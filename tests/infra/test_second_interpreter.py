@@ -11,7 +11,7 @@ import re
 import pytest
 from asl_interpreter import Interpreter, StatesError
 from moto_interpreter import MotoInterpreter
-from test_job_definition import (
+from test_job_runs import (
     FINISH,
     GOOD,
     LOST,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.infra.test_job_definition import FINISH, GOOD, PLAN, STATES, WORKER, run, step
+from tests.infra.test_job_runs import FINISH, GOOD, PLAN, STATES, WORKER, run, step
 
 
 def test_a_round_of_supersteps_has_a_state_of_its_own_and_comes_back_to_plan() -> None:
