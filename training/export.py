@@ -67,7 +67,7 @@ def export(
     card = Card(
         algorithm=trained.algorithm,
         family=trained.family,
-        version=version or f"{now:%Y%m%dT%H%M%SZ}-{digest(model)[:8]}",
+        version=version or f"{now:%Y%m%dT%H%M%S.%fZ}-{digest(model)[:8]}",
         trained_at=now.isoformat(timespec="seconds"),
         encoder=trained.encoder,
         calibration=trained.calibration,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import doctest
 import itertools
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -27,9 +27,13 @@ Runs = dict[str, Future["subprocess.CompletedProcess[str]"]]
 
 
 @pytest.fixture(scope="module")
-def runs(deployment: Deployment) -> Iterator[Runs]:
+def runs(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     """All of them, a few at a time: each is mostly waiting."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # where make setup puts `aws`
+    # The reader has an `aws`; the one of this environment does not start below a folder with a space in its name.
+    programs = tmp_path_factory.mktemp("programs")
+    (programs / "aws").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m awscli "$@"\n')
+    (programs / "aws").chmod(0o755)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, **deployment.cloud.environment(), "PATH": path}
 
     def run(name: str) -> subprocess.CompletedProcess[str]:
