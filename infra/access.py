@@ -10,6 +10,16 @@ from aws_cdk import aws_iam as iam
 from infra.naming import bucket_arn
 
 
+def trusted_to(service: str) -> iam.ServicePrincipal:
+    """A service of AWS that may take a role on behalf of this account alone.
+
+    The service takes roles for every account, so without the condition another account could have it take ours (the
+    confused deputy). Lambda documents no such condition.
+    """
+    own_account = {"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}}
+    return iam.ServicePrincipal(service, conditions=own_account)
+
+
 def read(bucket: str, *keys: str) -> iam.PolicyStatement:
     """Get objects whose keys match one of the patterns."""
     return _allow(["s3:GetObject"], [bucket_arn(bucket, key) for key in keys])

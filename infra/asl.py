@@ -6,8 +6,17 @@ from typing import Any
 
 State = dict[str, Any]
 
-_INVOKE = "arn:aws:states:::lambda:invoke"
-PUT_OBJECT = "arn:aws:states:::aws-sdk:s3:putObject"
+PARTITION = "Partition"
+"""Name that CloudFormation replaces by the partition: China and GovCloud refuse the services of ``aws``."""
+
+
+def filled(name: str) -> str:
+    """What CloudFormation replaces by the value of that name."""
+    return f"${{{name}}}"
+
+
+_INVOKE = f"arn:{filled(PARTITION)}:states:::lambda:invoke"
+PUT_OBJECT = f"arn:{filled(PARTITION)}:states:::aws-sdk:s3:putObject"
 
 # A function that dies at its own timeout reports so; the state waits a little longer to hear it.
 _SLACK_S = 30
@@ -67,8 +76,3 @@ def choice(variable: str, targets: dict[str, str], *, default: str) -> State:
         {"Variable": variable, "StringEquals": value, "Next": target} for value, target in targets.items()
     ]
     return {"Type": "Choice", "Choices": choices, "Default": default}
-
-
-def filled(name: str) -> str:
-    """What CloudFormation replaces by the value of that name."""
-    return f"${{{name}}}"

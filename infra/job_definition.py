@@ -22,7 +22,7 @@ PLAN = "PlanFunctionArn"
 FINISH = "FinishFunctionArn"
 CONCLUDE = "ConcludeFunctionArn"
 JOBS_BUCKET = "JobsBucket"
-SUBSTITUTIONS = (PREPARE, PREDICT, PLAN, FINISH, CONCLUDE, JOBS_BUCKET)
+SUBSTITUTIONS = (PREPARE, PREDICT, PLAN, FINISH, CONCLUDE, JOBS_BUCKET, asl.PARTITION)
 
 _EXECUTION = {
     "input.$": "$$.Execution.Input",

@@ -14,6 +14,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bellwren import layout
+from infra import access
 from infra.function import Function
 from infra.job_machine import JobMachine
 from infra.rules import MAX_AGE, RETRIES, object_created
@@ -39,7 +40,7 @@ class SpecDropped(Construct):
             self,
             "Role",
             description="Starts a job for a dropped document",
-            assumed_by=iam.ServicePrincipal("events.amazonaws.com"),
+            assumed_by=access.trusted_to("events.amazonaws.com"),
         )
         rule = object_created(
             self,

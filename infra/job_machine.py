@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from bellwren import layout
-from infra import access, job_definition
+from infra import access, asl, job_definition
 from infra.function import Function
 from infra.log_group import log_group
 from infra.naming import Names, bucket_arn
@@ -39,7 +40,7 @@ class JobMachine(Construct):
             self,
             "Role",
             description=f"What the jobs of stage {settings.stage} may do between their functions",
-            assumed_by=iam.ServicePrincipal("states.amazonaws.com"),
+            assumed_by=access.trusted_to("states.amazonaws.com"),
         )
         called = [one.arn for one in (prepare, plan, finish, conclude, *workers)] + [predict_arn]
         # The one object that the state machine writes by itself; CDK would grant it no key, nor does a Distributed Map.
@@ -66,6 +67,7 @@ class JobMachine(Construct):
                 job_definition.FINISH: finish.arn,
                 job_definition.CONCLUDE: conclude.arn,
                 job_definition.JOBS_BUCKET: names.bucket("jobs"),
+                asl.PARTITION: cdk.Aws.PARTITION,
             },
             role=role,
             tracing_enabled=True,

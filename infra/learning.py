@@ -102,7 +102,7 @@ def _tick(scope: Construct, stage: Stage, collect: Function, failed: sqs.Queue) 
         scope,
         "TickRole",
         description=f"Calls the tick of stage {stage.settings.stage}",
-        assumed_by=iam.ServicePrincipal("scheduler.amazonaws.com"),
+        assumed_by=access.trusted_to("scheduler.amazonaws.com"),
     )
     role.add_to_policy(access.invoke(collect.arn))
     role.add_to_policy(iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[failed.queue_arn]))

@@ -7,11 +7,12 @@ from typing import Any
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from infra import watched
+from infra import access, watched
 from infra.stage import Stage
 from infra.watched import Watch
 
@@ -26,6 +27,8 @@ class Observability(cdk.Stack):
         self._topic = sns.Topic(
             self, "Alarms", topic_name=names.of("alarms"), enforce_ssl=settings.tls_only or None
         )
+        # The policy for TLS takes the place of the one that every topic is born with, and that one lets alarms in.
+        self._topic.add_to_resource_policy(_alarms_may_publish(self._topic))
         if settings.alarm_email:
             self._topic.add_subscription(subscriptions.EmailSubscription(settings.alarm_email))
         for watch in watched.alarms(stage):
@@ -62,3 +65,12 @@ class Observability(cdk.Stack):
                     for title, metrics in row.items()
                 )
             )
+
+
+def _alarms_may_publish(topic: sns.Topic) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        sid="AlarmsOfThisAccount",
+        actions=["sns:Publish"],
+        resources=[topic.topic_arn],
+        principals=[access.trusted_to("cloudwatch.amazonaws.com")],
+    )

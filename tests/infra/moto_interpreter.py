@@ -109,9 +109,10 @@ class MotoInterpreter:
 
 
 def _readable(definition: dict[str, Any]) -> str:
-    """Moto's grammar knows percentages with a decimal point alone; AWS documents a number."""
+    """Moto's grammar knows percentages with a decimal point alone; AWS documents a number. And it fills in nothing."""
     percentage = '"ToleratedFailurePercentage": '
-    return re.sub(rf"{percentage}(\d+)\b", rf"{percentage}\1.0", json.dumps(definition))
+    text = json.dumps(definition).replace("${Partition}", "aws")
+    return re.sub(rf"{percentage}(\d+)\b", rf"{percentage}\1.0", text)
 
 
 def _as_the_service_says_it(error: Exception, action: str) -> ClientError:

@@ -72,7 +72,11 @@ def test_every_role_is_trusted_to_one_service_alone(templates):
     for role in templates.of_type("AWS::IAM::Role"):
         (statement,) = role.properties["AssumeRolePolicyDocument"]["Statement"]
         assert statement["Action"] == "sts:AssumeRole"
-        trusted[role.raw["Metadata"]["aws:cdk:path"].split("/")[-3]] = statement["Principal"]["Service"]
+        service = statement["Principal"]["Service"]
+        # Lambda alone documents no condition against another account's use of a role (the confused deputy).
+        own_account = {"StringEquals": {"aws:SourceAccount": "123456789012"}}
+        assert statement.get("Condition") == (None if service == "lambda.amazonaws.com" else own_account)
+        trusted[role.raw["Metadata"]["aws:cdk:path"].split("/")[-3]] = service
     functions = dict.fromkeys(
         (
             "Prepare",

@@ -30,7 +30,9 @@ NO_FINDING = {
 def test_cfn_lint_finds_nothing_in_any_stack(variant, name):
     found = []
     for stack, template in variant(name).raw.items():
-        for match in lint(json.dumps(template), regions=["eu-west-1"], config=ManualArgs()):
+        # Its schema of a state knows no partition but this one, and no name that is filled in for it.
+        text = json.dumps(template).replace("arn:${Partition}:", "arn:aws:")
+        for match in lint(text, regions=["eu-west-1"], config=ManualArgs()):
             if not (match.rule.id in NO_FINDING and NO_FINDING[match.rule.id] in match.message):
                 found.append((stack, match.rule.id, match.message, match.path))
     assert found == []

@@ -99,11 +99,20 @@ def test_no_alarm_uses_metric_mathematics_which_the_emulator_refuses(alarms):
     assert not [name for name, alarm in alarms.items() if "Metrics" in alarm]
 
 
-def test_the_topic_refuses_plain_http(templates):
-    (policy,) = templates.of_type("AWS::SNS::TopicPolicy")
-    (statement,) = policy.properties["PolicyDocument"]["Statement"]
-    assert statement["Effect"] == "Deny"
-    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+def test_the_topic_refuses_plain_http_and_lets_the_accounts_alarms_in(templates):
+    """A policy takes the place of the one that a topic is born with: without the second statement no alarm is heard."""
+    (topic,), (policy,) = templates.of_type("AWS::SNS::Topic"), templates.of_type("AWS::SNS::TopicPolicy")
+    statements = {one["Effect"]: one for one in policy.properties["PolicyDocument"]["Statement"]}
+    assert statements["Deny"]["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert statements["Allow"] == {
+        "Action": "sns:Publish",
+        "Condition": {"StringEquals": {"aws:SourceAccount": "123456789012"}},
+        "Effect": "Allow",
+        "Principal": {"Service": "cloudwatch.amazonaws.com"},
+        "Resource": f"<{topic.id}>",
+        "Sid": "AlarmsOfThisAccount",
+    }
+    assert len(policy.properties["PolicyDocument"]["Statement"]) == 2
 
 
 def widgets_of(templates):

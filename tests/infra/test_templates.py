@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -44,6 +45,14 @@ def test_no_stack_holds_a_reference_into_another(templates):
     for template in templates.raw.values():
         assert "Fn::ImportValue" not in set(references(template))
         assert not [name for name in template.get("Outputs", {}) if "Export" in template["Outputs"][name]]
+
+
+def test_no_template_names_a_partition_a_region_or_an_account(variant):
+    """China and GovCloud have ARNs of their own; "arn:aws:states:::lambda:invoke" is refused there."""
+    for name in ("smallest", "full", "local"):
+        for stack, template in variant(name).raw.items():
+            text = json.dumps(template)
+            assert not re.findall(r"arn:aws[:-][^\"]*|\b[a-z]{2}-[a-z]+-\d\b|\b\d{12}\b", text), (name, stack)
 
 
 def test_there_are_no_hidden_functions_or_custom_resources(templates):
