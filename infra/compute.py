@@ -119,4 +119,7 @@ class Compute(cdk.Stack):
             parameter_name=layout.deployment_parameter(settings.stage),
             description=f"Where Bellwren {settings.stage} is",
             string_value=self.to_json_string(where),
+            # Sixteen sizes, twenty buckets and the workers' packages are more than the 4 KB of a standard parameter.
+            # The service makes an advanced one, of 8 KB, only of a value that needs it.
+            tier=ssm.ParameterTier.INTELLIGENT_TIERING,
         )

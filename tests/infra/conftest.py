@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 from reading import Templates, feature_flags
-from variants import VARIANTS
+from variants import LARGEST, VARIANTS
 
 from infra.application import build
 from infra.packaging import Packer
@@ -27,7 +27,7 @@ def source_only() -> Packer:
 
 @pytest.fixture(scope="session")
 def variant(source_only: Packer, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Templates]:
-    """The templates of one of the ``VARIANTS``."""
+    """The templates of one of the ``VARIANTS``, or of the ``largest``."""
 
     @cache
     def synthesise(name: str) -> Templates:
@@ -35,7 +35,7 @@ def variant(source_only: Packer, tmp_path_factory: pytest.TempPathFactory) -> Ca
         # With its path each resource says of which construct it is.
         context = {**feature_flags(), **_WITHOUT_RULES, "aws:cdk:enable-path-metadata": True}
         app = cdk.App(context=context, outdir=str(out))
-        stacks = build(app, Settings.from_context(VARIANTS[name]), source_only)
+        stacks = build(app, Settings.from_context({**VARIANTS, "largest": LARGEST}[name]), source_only)
         assembly = app.synth()
         return Templates(
             {

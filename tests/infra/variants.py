@@ -24,3 +24,11 @@ VARIANTS: dict[str, dict[str, str]] = {
     },
     "local": {"packaging": "local"},
 }
+LARGEST = {
+    "stage": "a-stage-of-16-ch",
+    "worker_memory_mb": ",".join(str(10_240 - number) for number in range(16)),
+    "input_buckets": ",".join(f"{number:02}{'b' * 61}" for number in range(20)),
+    "kms_key_arn": KEY.replace("key/", "key/mrk-"),
+    "python": "3.14",
+}
+"""Everything as long and as many as it may be, for the limits of AWS."""
