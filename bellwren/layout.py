@@ -168,6 +168,12 @@ def claims_beside(job_id: str, stage: str, round_: int, task: int, tasks: int) -
     return f"{_place_of(job_id, task, tasks)}{stage}/claims/{round_}/"
 
 
+def tasks_beside(task: int, tasks: int) -> range:
+    """The tasks of so many whose claims lie where this one's does."""
+    spread = _spread(tasks)
+    return range(task % spread, tasks, spread)
+
+
 def task_claim(job_id: str, stage: str, round_: int, task: int, tasks: int) -> str:
     """Created by the worker that runs the task in this round."""
     return f"{claims_beside(job_id, stage, round_, task, tasks)}{task:06d}"

@@ -5,9 +5,10 @@
 
 What a worker does is the engine's course: start, then claim (a write), read, compute and commit (a write) one task
 after the other; a shuffle's second stage reads a range of every first task's object; a superstep is a write by each
-worker, a read of all of them by the one that gathers, and a read of its answer by the others. Requests queue at S3's
-rate for a prefix, starts at the rates of Step Functions and Lambda. The numbers are `Limits`; what is not in them is
-free.
+worker, a read of all of them by the one that gathers, and a read of its answer by the others. A worker that finds
+nothing more to claim has asked each place of claims, and looks for stragglers if it is one of those that do
+(`engine/idle.py`); that is counted beside. Requests queue at S3's rate for a prefix, starts at the rates of Step
+Functions and Lambda. The numbers are `Limits`; what is not in them is free.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from bellwren import layout
 from bellwren.control.sizing import MAX_TASKS, TASKS_PER_WORKER, partition_count
+from bellwren.cost import prices
+from bellwren.engine import idle
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,13 @@ class Outcome:
     ran: int
     """Workers that ever ran."""
     requests: int
+    idle_writes: int
+    """Requests of the price of a write, lists and claims that come too late, of workers that find nothing to do."""
+
+    @property
+    def idle_usd(self) -> float:
+        """What those cost."""
+        return self.idle_writes * prices().s3_put
 
 
 def simulate(work: Work, limits: Limits = Limits(), seed: int = 1) -> Outcome:
@@ -132,7 +143,7 @@ def simulate(work: Work, limits: Limits = Limits(), seed: int = 1) -> Outcome:
     return Outcome(
         work, seconds, ideal, calm,
         first.name if first else "", (first.first_s or 0.0) if first else 0.0,
-        longest.name if longest else "", run.ran, run.requests,
+        longest.name if longest else "", run.ran, run.requests, run.idle_writes,
     )  # fmt: skip
 
 
@@ -152,7 +163,7 @@ class _Run:
         self.writes = Queue("S3: writes of a prefix", limits.writes_per_s)
         self.reads = Queue("S3: reads of a prefix", limits.reads_per_s)
         self.gather = Queue("the worker that gathers", limits.reads_at_once / limits.request_s)
-        self.ran = self.requests = 0
+        self.ran = self.requests = self.idle_writes = 0
 
     @property
     def queues(self) -> list[Queue]:
@@ -253,7 +264,20 @@ class _Run:
             end = max(end, done)
             heapq.heappush(busy, (done, number))
         self.slots.waited_s += sum(end - at for at, _ in coming) if self.slots.first_s is not None else 0.0
+        self._idle(tasks, end, busy if self.slots.first_s is not None else [*busy, *coming])
         return end
+
+    def _idle(self, tasks: int, end: float, free: list[tuple[float, int]]) -> None:
+        """Count what workers ask for between their last task, each with the time of its end, and the stage's."""
+        workers, places = self.work.workers, len(layout.places("any", tasks))
+        waiting = max(idle.WAIT_S, idle.WAIT_MEDIANS * self.work.task_s)
+        for at, number in free:
+            # A claim that somebody else has, and the list of what is taken beside it.
+            self.idle_writes += 2 * places
+            if idle.looks(number, workers, tasks):
+                looked_s = min(waiting, max(0.0, end - at))
+                looks = 1 + int(looked_s / idle.poll_s(workers, tasks))
+                self.idle_writes += looks * idle.lists_of_a_look(tasks)
 
 
 JOBS = (
@@ -269,14 +293,16 @@ RAISED = replace(Limits(), concurrency=10_000)
 def table(outcomes: list[Outcome]) -> str:
     """As it stands in docs/limits.md."""
     lines = [
-        "| job | workers | task s | ideal s | simulated s | no stragglers s | requests | first limit at | waited for |",
-        "|---|" + "---|" * 8,
+        "| job | workers | task s | ideal s | simulated s | no stragglers s | requests | idle USD | first limit at "
+        "| waited for |",
+        "|---|" + "---|" * 9,
     ]
     for one in outcomes:
         first = f"{one.first}, {one.first_s:.1f} s" if one.first else "none"
         lines.append(
             f"| {one.work.kind} | {one.work.workers:,} | {one.work.task_s:g} | {one.ideal_s:,.1f} | "
-            f"{one.seconds:,.1f} | {one.calm_s:,.1f} | {one.requests:,} | {first} | {one.longest or 'none'} |"
+            f"{one.seconds:,.1f} | {one.calm_s:,.1f} | {one.requests:,} | {one.idle_usd:.2f} | {first} | "
+            f"{one.longest or 'none'} |"
         )
     return "\n".join(lines)
 

@@ -149,6 +149,19 @@ class Claims:
         prefix = layout.claims_beside(self.job_id, self.stage, self.round, task, self.tasks)
         return read_board(map(_name, self.store.list(prefix))).taken
 
+    def unclaimed(self) -> int:
+        """About how many tasks nobody has claimed yet, and 0 only if that is so.
+
+        While there are any, one of the places where claims lie tells, since each has its share of all runs: of a job of
+        many tasks all would be many requests, and every worker with a slow item asks.
+        """
+        one = self.worker % self.tasks
+        beside = layout.tasks_beside(one, self.tasks)
+        left = len(set(beside) - self.taken_beside(one))
+        if left or len(beside) == self.tasks:
+            return left * self.tasks // len(beside)
+        return self.tasks - len(self.board().taken)
+
     def _take(self, key: str) -> str:
         if self.store.create(key, self._mine()):
             return "claim"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +13,36 @@ from bellwren.engine.commit import Committer
 from bellwren.engine.report import Report
 
 _POLL_S = 0.25
+_LONGEST_POLL_S = 1.0
 _BUSY_POLL_S = 0.05
-_WAIT_MEDIANS = 4.0
+WAIT_MEDIANS = 4.0
+_LISTS_AT_ONCE = 4000
+"""Requests of all that look, for one look each. S3 answers 5,500 a second for a prefix, and outputs lie below one."""
+_KEYS_IN_A_LIST = 1000
 _PATIENCE_S = 1.0
 """Before anything is backed up: whoever is at a slow item offers what waits behind it, which is better work."""
-_WAIT_S = 2.0
+WAIT_S = 2.0
 """Long enough for a slow item that began just now to be seen as one, and for what waits behind it to be offered."""
+
+
+def lists_of_a_look(tasks: int) -> int:
+    """Requests that show all outputs and all claims of a stage, a thousand of each in an answer."""
+    return 2 * math.ceil(tasks / _KEYS_IN_A_LIST)
+
+
+def looks(worker: int, workers: int, tasks: int) -> bool:
+    """Whether a worker looks for what others have not done, once nothing is left to claim.
+
+    All do, until their looks together are more requests than S3 answers and than a few stragglers are worth: then as
+    many of them, evenly spread, as stay below.
+    """
+    return worker % math.ceil(workers * lists_of_a_look(tasks) / _LISTS_AT_ONCE) == 0
+
+
+def poll_s(workers: int, tasks: int) -> float:
+    """The pause between two looks: the longer, the more requests all looks together are."""
+    share = 4 * min(1.0, workers * lists_of_a_look(tasks) / _LISTS_AT_ONCE)
+    return min(_LONGEST_POLL_S, max(_POLL_S, share * _POLL_S))
 
 
 @dataclass(frozen=True)
@@ -65,7 +90,7 @@ class Idle:
         rule to decide.
         """
         began = time.monotonic()
-        until = began + max(_WAIT_S, _WAIT_MEDIANS * self._report.median_s())
+        until = began + max(WAIT_S, WAIT_MEDIANS * self._report.median_s())
         while not closing():
             if not free():
                 await asyncio.sleep(_BUSY_POLL_S)
@@ -79,7 +104,7 @@ class Idle:
             others = open_tasks - self._at_work() - self._committer.committing
             if not others or not self._waits(others) or time.monotonic() >= until:
                 return None
-            await asyncio.sleep(_POLL_S)
+            await asyncio.sleep(poll_s(self._workers, self._tasks))
         return None
 
     async def _find(self, open_tasks: set[int], board: Board, *, patient: bool) -> Found | None:

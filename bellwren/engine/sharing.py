@@ -71,11 +71,8 @@ class Sharing:
             waiting = [(slot, work) for slot, work in stuck.items() if self._has_rest(slot, work)]
             if not waiting and self.queue.empty():
                 continue
-            board = await self._io.call(self._claims.board)
-            if len(board.taken) < self._stage.tasks:
-                pause = look_again_s(
-                    self._stage.tasks - len(board.taken), self._workers, self._pace_s(), pause
-                )
+            if unclaimed := await self._io.call(self._claims.unclaimed):
+                pause = look_again_s(unclaimed, self._workers, self._pace_s(), pause)
                 await asyncio.sleep(pause)
                 continue
             self.offering = True

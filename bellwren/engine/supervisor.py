@@ -23,7 +23,7 @@ from bellwren.engine.claims import Claims, claim_order, home_run, leftover_order
 from bellwren.engine.commit import Committer
 from bellwren.engine.course import Course
 from bellwren.engine.crew import Crew, LoadingLost, Refused, Runner
-from bellwren.engine.idle import Found, Idle
+from bellwren.engine.idle import Found, Idle, looks
 from bellwren.engine.io import Pool
 from bellwren.engine.nursery import Progress
 from bellwren.engine.report import Report
@@ -207,7 +207,7 @@ class Supervisor:
         """Claim tasks and fetch their input, a step ahead of the runners; a None for each slot is the end."""
         passed: set[int] = set()
         order = await self._survey()
-        own = 0
+        own, looking = 0, looks(self._a.worker, self._workers, self._stage.tasks)
         for task in order:
             if self._closing():
                 break
@@ -215,6 +215,8 @@ class Supervisor:
                 continue
             if how := await self._io.call(self._claims.take, task):
                 own += how == "claim"
+                # Started again, it takes back all that an earlier life had.
+                looking = looking or how == "retake"
                 await self._offer(Found(task, how))
             else:
                 passed |= await self._io.call(self._claims.taken_beside, task)
@@ -226,10 +228,12 @@ class Supervisor:
             workers=self._workers,
             at_work=lambda: {work.task for work in self._sharing.running.values()},
         )
-        if own == self._stage.tasks:
-            # Who has claimed everything alone has nobody to wait for, unless some of it is given away later.
+        looking = looking and own < self._stage.tasks
+        if not looking:
+            # Who has claimed everything alone has nobody to wait for, and of very many workers most leave that to
+            # others, unless some of their own is given away later.
             await self._sharing.settled()
-        while own < self._stage.tasks or self._sharing.has_offered:
+        while looking or self._sharing.has_offered:
             found = await idle.next(self._closing, self._has_room)
             if found is None:
                 break

@@ -66,6 +66,27 @@ def test_claims_are_read_over_several_pages_and_places(engine: Engine) -> None:
     assert beside == set(range(1, MANY, 2)) - {1023}
 
 
+def test_one_place_tells_that_tasks_are_left_and_all_that_none_are(engine: Engine) -> None:
+    job_id = f"job-{uuid.uuid4().hex[:8]}"
+    even, odd = (Claims(engine.store, job_id, "map", 0, worker, "one", MANY) for worker in (0, 1))
+
+    def unclaimed(claims: Claims) -> tuple[int, int]:
+        before = engine.store.requests["list"]
+        return claims.unclaimed(), engine.store.requests["list"] - before
+
+    def claim(tasks: range) -> None:
+        put_all(engine.store, [(layout.task_claim(job_id, "map", 0, task, MANY), b"{}") for task in tasks])
+
+    assert unclaimed(even) == (MANY, 1)
+    claim(range(0, 550))
+    assert unclaimed(even) == unclaimed(odd) == (550, 1)
+    claim(range(550, MANY, 2))
+    assert unclaimed(odd) == (550, 1), "an estimate: as if it were so in each place"
+    assert unclaimed(even)[0] == 275, "nothing is left where it looks, so it looks everywhere"
+    claim(range(551, MANY, 2))
+    assert unclaimed(even)[0] == unclaimed(odd)[0] == 0
+
+
 def test_outputs_pieces_and_notes_are_read_over_several_pages(engine: Engine) -> None:
     job_id = f"job-{uuid.uuid4().hex[:8]}"
     piece, note = Progressed(0, 1, [b"x"], 1).as_bytes(), Note(0).as_json()

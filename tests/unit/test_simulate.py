@@ -58,3 +58,12 @@ def test_backups_shorten_a_map_with_stragglers_and_a_superstep_has_none() -> Non
 def test_a_reduce_reads_from_every_map_task_so_requests_grow_with_the_square() -> None:
     few, many = (simulate(Work("shuffle", workers, **CALM), FREE).requests for workers in (10, 100))
     assert 50 < many / few < 100
+
+
+def test_what_idle_workers_ask_for_grows_with_the_workers_and_stays_small_beside_their_compute() -> None:
+    for workers in (100, 1_000, 10_000):
+        found = simulate(Work("map", workers), RAISED)
+        # Of workers with a vCPU, from the first one's start to the end of the stage.
+        compute_usd = workers * found.seconds * 1769 / 1024 * 0.0000133334
+        assert 0 < found.idle_usd < 0.6 * compute_usd
+    assert found.idle_usd < 2.5

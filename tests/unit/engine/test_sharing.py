@@ -68,7 +68,7 @@ def test_claims_are_looked_at_again_when_half_of_the_rest_may_be_gone() -> None:
 def test_no_look_is_later_than_idle_workers_wait(
     unclaimed: int, workers: int, pace_s: float, last_s: float
 ) -> None:
-    assert look_again_s(unclaimed, workers, pace_s, last_s) < idle._WAIT_S
+    assert look_again_s(unclaimed, workers, pace_s, last_s) < idle.WAIT_S
 
 
 def test_a_long_task_is_looked_up_seldom() -> None:
