@@ -6,19 +6,17 @@ which the environment keeps from invocation to invocation, and nobody writes to 
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import io
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from typing import Any
 
 from bellwren.engine.crew import Refused
 from bellwren.engine.io import Pool
+from bellwren.engine.scratch import locked, remove, user_folder
 
 _ROOM = 1.1
 """So much more than its files a bundle takes on disk."""
@@ -40,7 +38,7 @@ async def provide(pool: Pool, bundle: dict[str, Any] | None) -> str:
                 "message": f"the job's requirements were built for Python {bundle['python']}, the worker runs {here}",
             }
         )
-    folder = os.path.join(_home(), bundle["sha256"])
+    folder = os.path.join(user_folder("bundles"), bundle["sha256"])
     if not os.path.isdir(folder):
         data = await _fetch(pool, bundle)
         await pool.call(_unpack, data, folder, int(bundle["unpacked_bytes"]))
@@ -64,19 +62,12 @@ async def _fetch(pool: Pool, bundle: dict[str, Any]) -> bytes:
     return data
 
 
-def _home() -> str:
-    """Where bundles lie: the user's own folder, since what lies there is run."""
-    home = os.path.join(tempfile.gettempdir(), f"bellwren-bundles-{os.getuid()}")
-    os.makedirs(home, mode=0o700, exist_ok=True)
-    return home
-
-
 def _unpack(data: bytes, folder: str, size_bytes: int) -> None:
     """Unpack beside the folder and give it its name when it is whole; of several processes one does it."""
     import zipfile  # noqa: PLC0415  few jobs bring packages
 
     home = os.path.dirname(folder)
-    with _locked(os.path.join(home, "lock")):
+    with locked(os.path.join(home, "lock")):
         if os.path.isdir(folder):
             return
         _make_room(home, int(size_bytes * _ROOM))
@@ -88,7 +79,7 @@ def _unpack(data: bytes, folder: str, size_bytes: int) -> None:
             _protect(scratch, programs)
             os.rename(scratch, folder)
         except OSError as error:
-            _remove(scratch)
+            remove(scratch)
             raise Refused(
                 {
                     "type": "OutOfDisk",
@@ -104,7 +95,7 @@ def _make_room(home: str, size_bytes: int) -> None:
     for name in os.listdir(home):
         place = os.path.join(home, name)
         if os.path.isdir(place):
-            _remove(place)
+            remove(place)
 
 
 def _protect(folder: str, programs: set[str]) -> None:
@@ -114,16 +105,3 @@ def _protect(folder: str, programs: set[str]) -> None:
             path = os.path.join(place, name)
             os.chmod(path, 0o500 if os.path.relpath(path, folder) in programs else 0o400)
         os.chmod(place, 0o500)
-
-
-def _remove(folder: str) -> None:
-    for place, _, _ in os.walk(folder):
-        os.chmod(place, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _locked(path: str) -> Iterator[None]:
-    with open(path, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -18,7 +18,6 @@ import json
 import mmap
 import os
 import select
-import shutil
 import signal
 import socket
 import struct
@@ -27,6 +26,8 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from typing import Any
+
+from bellwren.engine.scratch import own_folder
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -85,7 +86,7 @@ class Nursery:
         self._supervise = supervise
         self._run = run
         self._progress = Progress()
-        self._folder = tempfile.mkdtemp(prefix="bellwren-")
+        self._folder = ""
         self._children: dict[int, int] = {}
         self._result: dict[str, Any] | None = None
 
@@ -96,17 +97,17 @@ class Nursery:
             WorkerLost: if the supervisor ended without an answer.
         """
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        control, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            supervisor = self._fork(
-                lambda: self._supervise(remote, self._progress, self._folder), keep=remote
-            )
-            remote.close()
-            status = self._serve(control, supervisor)
-        finally:
-            control.close()
-            self._end_everything()
-            shutil.rmtree(self._folder, ignore_errors=True)
+        with own_folder() as self._folder:
+            control, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            try:
+                supervisor = self._fork(
+                    lambda: self._supervise(remote, self._progress, self._folder), keep=remote
+                )
+                remote.close()
+                status = self._serve(control, supervisor)
+            finally:
+                control.close()
+                self._end_everything()
         if self._result is None:
             raise WorkerLost(f"the supervisor {describe_exit(status)} before it answered")
         if "lost" in self._result:

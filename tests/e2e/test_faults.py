@@ -90,7 +90,7 @@ def _runners(deployment: Any) -> set[int]:
                 folder = os.readlink(f"/proc/{name}/cwd")
             except OSError:
                 continue
-            if "/bellwren-" in folder and str(deployment.cloud.directory) in folder:
+            if "/bellwren-work-" in folder and str(deployment.cloud.directory) in folder:
                 found.add(int(name))
     return found
 

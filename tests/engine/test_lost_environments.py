@@ -52,6 +52,19 @@ def test_the_culprit_fails_and_the_rest_succeeds(engine: Engine, kill: Any, culp
     assert outcome.lost == 2
 
 
+def test_what_a_killed_worker_had_written_takes_no_space_of_the_next(engine: Engine) -> None:
+    def item(x: int) -> list[str]:
+        (Path.cwd() / "large").write_text("x")
+        found = [str(path) for path in Path.cwd().parents[1].glob("*/*/large")]
+        if x == 0:
+            kill_my_parent()
+        return found
+
+    outcome = engine.map(item, range(2), workers=1, retries=0, tolerate=0.5)
+    assert len(outcome.result()[1]) == 1
+    assert set(outcome.failures) == {0}
+
+
 def test_a_culprit_in_a_long_task_is_found_by_halving(engine: Engine) -> None:
     def item(x: int) -> int:
         if x == 777:
