@@ -1,8 +1,13 @@
-"""One structured line for each invocation: what was done, for which job, how long it took."""
+"""One structured line for each invocation: what was done, for which job, how long it took.
+
+What else is logged meanwhile says of which function and job it is: Lambda's JSON format has every attribute of a
+record.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +21,19 @@ _SHOWN = (
     *("algorithm", "outcome", "version", "messages", "started", "unchanged", "busy", "strange"),
 )
 
+_under_way: dict[str, Any] = {}
+"""Function and job of the invocation; an environment has one at a time."""
+_make_record = logging.getLogRecordFactory()
+
+
+def _record(*arguments: Any, **named: Any) -> logging.LogRecord:
+    record = _make_record(*arguments, **named)
+    record.__dict__.update(_under_way)
+    return record
+
+
+logging.setLogRecordFactory(_record)
+
 
 def logged(handler: Handler) -> Handler:
     """Write a line of JSON to standard error after the handler, also when it raises."""
@@ -24,6 +42,7 @@ def logged(handler: Handler) -> Handler:
     def call(event: dict[str, Any], context: Any) -> dict[str, Any]:
         began = time.monotonic()
         line: dict[str, Any] = {"function": handler.__module__.rpartition(".")[2], "job_id": _job_of(event)}
+        _under_way.update(line)
         try:
             answer = handler(event, context)
         except Exception as error:
@@ -34,6 +53,7 @@ def logged(handler: Handler) -> Handler:
             line |= {name: answer[name] for name in _SHOWN if name in answer}
             return answer
         finally:
+            _under_way.clear()
             line["seconds"] = round(time.monotonic() - began, 6)
             print(json.dumps(line), file=sys.stderr, flush=True)
 

@@ -31,5 +31,12 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     )
     _environment["cold"] = False
     return Nursery(
-        lambda control, progress, _: supervisor.live(assignment, control, progress), runner.live
+        lambda control, progress, _: supervisor.live(assignment, control, progress),
+        runner.live,
+        {
+            "function": "worker",
+            "job_id": assignment.job_id,
+            "stage": assignment.stage,
+            "round": assignment.round,
+        },
     ).invoke()

@@ -93,7 +93,7 @@ def finish(state: Document, deployment: Deployment) -> Document:
         final["cost_usd"] = record["cost_usd"]
         jobs.put_json(layout.record(job_id), record)
         if _publish(record, deployment):
-            emitter(deployment.stage)(job_metrics(record), record["algorithm"])
+            emitter(deployment.stage, job_id=job_id)(job_metrics(record), record["algorithm"])
     _explain(ending, final, record, forecast, jobs)
     if found is None:
         jobs.create(layout.status(job_id), as_json(final))

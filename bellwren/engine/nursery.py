@@ -24,7 +24,7 @@ import struct
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bellwren.engine.scratch import own_folder
@@ -80,9 +80,10 @@ Run = Callable[[socket.socket, Progress, int, int], None]
 class Nursery:
     """One invocation's processes."""
 
-    def __init__(self, supervise: Supervise, run: Run) -> None:
+    def __init__(self, supervise: Supervise, run: Run, told: Mapping[str, Any] | None = None) -> None:
         """``supervise(control, progress, folder)`` and ``run(socket, progress, slot, log_fd)`` are the children's
-        whole lives."""
+        whole lives. ``told`` is what a line in the function's log says beside the error of one: its job, above all."""
+        self._told = dict(told or {})
         self._supervise = supervise
         self._run = run
         self._progress = Progress()
@@ -179,7 +180,11 @@ class Nursery:
             live()
             code = 0
         except BaseException:  # noqa: BLE001  a child never returns into its parent's stack
-            traceback.print_exc()
+            if keep_fd < 0:
+                line = {**self._told, "trace": traceback.format_exc()}
+                os.write(2, (json.dumps(line) + "\n").encode())
+            else:
+                traceback.print_exc()  # a runner's goes where its user's prints go
         finally:
             os._exit(code)
 

@@ -13,8 +13,8 @@ Emit = Callable[[Mapping[str, float], str], None]
 """Send values by metric name, for one algorithm."""
 
 
-def emitter(stage: str) -> Emit:
-    """Metrics of a stage: each in sum, and for each algorithm."""
+def emitter(stage: str, **beside: str) -> Emit:
+    """Metrics of a stage: each in sum, and for each algorithm. ``beside`` stands in the line and is no metric."""
 
     def emit(values: Mapping[str, float], algorithm: str) -> None:
         described = {
@@ -26,6 +26,7 @@ def emitter(stage: str) -> Emit:
             "_aws": {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [described]},
             "Stage": stage,
             "Algorithm": algorithm,
+            **beside,
             **values,
         }
         print(json.dumps(line), file=sys.stderr, flush=True)
