@@ -1,4 +1,4 @@
-"""A second stage of other settings beside the first, and a deployment over it while a job runs there.
+"""A second stage of other settings beside the first, a deployment over it while a job runs there, and its removal.
 
 The emulator takes a KMS key and encrypts with none, so of the key it is seen that everything deploys with it.
 """
@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import bellwren
+from bellwren import layout
 from bellwren.local import LocalCloud, start
 from tests.e2e.conftest import Deployment
 
 STAGE = "second"
+REMOVAL = ("observability", "compute", "prediction", "storage")
+"""The order in which `cdk destroy` removes them; tests/infra/test_templates.py holds the app to it."""
 
 
-def test_a_job_outlives_the_deployment_of_a_change_and_the_other_stage_does_not_notice(
+def test_a_job_outlives_a_deployment_its_data_the_removal_and_the_other_stage_does_not_notice(
     deployment: Deployment, local_cloud: LocalCloud, cloud_endpoint: str, tmp_path: Path
 ) -> None:
     books = "books-of-others"
@@ -63,6 +66,63 @@ def test_a_job_outlives_the_deployment_of_a_change_and_the_other_stage_does_not_
     assert job.result(300) == [x * x for x in range(6)]
     assert job.record is not None
     assert functions_of(deployment) == before, "the first stage is as it was"
+
+    buckets = {f"s3 {cloud.deployment.jobs_bucket.replace('-jobs-', f'-{role}-')}" for role in BUCKETS}
+    assert len(resources_of(deployment, STAGE)) > 40
+    remove(deployment, STAGE)
+    assert resources_of(deployment, STAGE) == buckets, "nothing is left but what holds data"
+    results = deployment.client("s3").list_objects_v2(
+        Bucket=cloud.deployment.jobs_bucket, Prefix=layout.results(job.id)
+    )
+    assert results["KeyCount"] > 0
+    assert deployment.client("s3").list_objects_v2(Bucket=cloud.deployment.records_bucket)["KeyCount"] > 0
+    assert functions_of(deployment) == before
+    assert first.map(abs, [-1]).result(300) == [1]
+
+
+def remove(deployment: Deployment, stage: str) -> None:
+    """Delete the stacks one after the other, as `cdk destroy` does."""
+    stacks = deployment.client("cloudformation")
+    for what in REMOVAL:
+        name = f"bellwren-{stage}-{what}"
+        stacks.delete_stack(StackName=name)
+        stacks.get_waiter("stack_delete_complete").wait(
+            StackName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 300}
+        )
+
+
+BUCKETS = ("jobs", "data", "records", "models")
+LISTED = {
+    "cloudformation": ("list_stacks", "StackSummaries", "StackName"),
+    "cloudwatch": ("describe_alarms", "MetricAlarms", "AlarmName"),
+    "events": ("list_rules", "Rules", "Name"),
+    "iam": ("list_roles", "Roles", "RoleName"),
+    "lambda": ("list_functions", "Functions", "FunctionName"),
+    "logs": ("describe_log_groups", "logGroups", "logGroupName"),
+    "s3": ("list_buckets", "Buckets", "Name"),
+    "scheduler": ("list_schedules", "Schedules", "Name"),
+    "sns": ("list_topics", "Topics", "TopicArn"),
+    "sqs": ("list_queues", "QueueUrls", ""),
+    "ssm": ("describe_parameters", "Parameters", "Name"),
+    "stepfunctions": ("list_state_machines", "stateMachines", "name"),
+}
+"""For each service: how to ask for all of its resources, and where their names stand."""
+
+
+def resources_of(deployment: Deployment, stage: str) -> set[str]:
+    """The service and name of everything that there is of a stage."""
+    found = set()
+    for service, (call, listed, name) in LISTED.items():
+        client = deployment.client(service)
+        pages = (
+            client.get_paginator(call).paginate() if client.can_paginate(call) else [getattr(client, call)()]
+        )
+        for one in (one for page in pages for one in page.get(listed, [])):
+            text = one[name] if name else one
+            gone = name == "StackName" and one["StackStatus"] == "DELETE_COMPLETE"
+            if not gone and (f"bellwren-{stage}-" in text or text == layout.deployment_parameter(stage)):
+                found.add(f"{service} {text}")
+    return found
 
 
 def functions_of(deployment: Deployment) -> dict[str, Any]:

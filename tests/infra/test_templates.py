@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 
 import pytest
+from reading import feature_flags
 
 import bellwren
+from infra.application import build
+from infra.settings import Settings
+
+import aws_cdk as cdk  # isort: skip  (infra chooses the Node that this import starts)
 
 STACKS = ["storage", "prediction", "compute", "observability"]
 NAME_OF = {
@@ -39,6 +45,24 @@ def references(value):
 
 def test_a_deployment_is_four_stacks(templates):
     assert list(templates.raw) == STACKS
+
+
+def test_stacks_are_deployed_in_order_and_removed_in_the_reverse(source_only):
+    stacks = build(cdk.App(context=feature_flags()), Settings(), source_only)
+    assert [stack.stack_name.rsplit("-", 1)[1] for stack in stacks] == STACKS
+    for before, after in itertools.pairwise(stacks):
+        assert [one.stack_name for one in after.dependencies] == [before.stack_name]
+
+
+def test_buckets_alone_outlive_their_stack(variant):
+    for name in ("smallest", "full", "key"):
+        outliving = {
+            resource.type
+            for resource in variant(name).all()
+            for policy in ("DeletionPolicy", "UpdateReplacePolicy")
+            if resource.raw.get(policy, "Delete") != "Delete"
+        }
+        assert outliving == {"AWS::S3::Bucket"}
 
 
 def test_no_stack_holds_a_reference_into_another(templates):
