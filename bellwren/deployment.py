@@ -24,6 +24,8 @@ class Deployment:
     """ARN of the worker function for each memory size in MB."""
     input_buckets: tuple[str, ...] = ()
     """Buckets that jobs may read besides ``data_bucket``."""
+    stored_code_only: bool = False
+    """Whether jobs may run code from ``code/`` of ``jobs_bucket`` alone."""
     state_machine_arn: str = ""
     prediction_function: str = ""
     collect_function: str = ""
@@ -55,6 +57,7 @@ class Deployment:
             worker_memory_mb=tuple(sorted(json.loads(environment["BELLWREN_WORKER_MEMORY_MB"]))),
             worker_functions=_by_memory(json.loads(environment.get("BELLWREN_WORKER_FUNCTIONS", "{}"))),
             input_buckets=tuple(json.loads(environment.get("BELLWREN_INPUT_BUCKETS", "[]"))),
+            stored_code_only=json.loads(environment.get("BELLWREN_STORED_CODE_ONLY", "false")),
             region=environment.get("AWS_REGION", ""),
         )
 

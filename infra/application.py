@@ -47,6 +47,7 @@ def build(app: cdk.App, settings: Settings, packer: Packer | None = None) -> lis
 
 
 def _options(stage: Stage, what: str) -> dict[str, Any]:
+    boundary = stage.settings.permissions_boundary
     own_credentials = stage.settings.synthesizer == "cli-credentials"
     return {
         "synthesizer": cdk.CliCredentialsStackSynthesizer()
@@ -54,4 +55,5 @@ def _options(stage: Stage, what: str) -> dict[str, Any]:
         else cdk.DefaultStackSynthesizer(),
         "description": f"Bellwren {stage.settings.stage}: {what}",
         "analytics_reporting": False,
+        "permissions_boundary": cdk.PermissionsBoundary.from_name(boundary) if boundary else None,
     }

@@ -76,6 +76,8 @@ class Compute(cdk.Stack):
             runtime=code.worker(),
             statements=permissions.worker(self._stage),
             reserved_concurrency=settings.worker_reserved_concurrency,
+            subnets=settings.worker_subnets,
+            security_groups=settings.worker_security_groups,
         )
 
     def _function(

@@ -18,5 +18,6 @@ def deployment(stage: Stage) -> dict[str, str]:
         "BELLWREN_MODELS_BUCKET": names.bucket("models"),
         "BELLWREN_MAX_WORKERS": str(settings.max_workers),
         "BELLWREN_WORKER_MEMORY_MB": json.dumps(settings.worker_memory_mb),
+        "BELLWREN_STORED_CODE_ONLY": json.dumps(settings.stored_code_only),
         "BELLWREN_INPUT_BUCKETS": json.dumps(settings.input_buckets),
     }

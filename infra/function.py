@@ -55,12 +55,15 @@ class Function(Construct):
         failures: sqs.IQueue | None = None,
         event_retries: int = _EVENT_RETRIES,
         reserved_concurrency: int | None = None,
+        subnets: Sequence[str] = (),
+        security_groups: Sequence[str] = (),
     ) -> None:
         """``module`` is the handler's module in ``functions/``.
 
         ``failures`` takes the events of a function that is invoked asynchronously, when all tries have
         failed. One that is only invoked synchronously has a caller that sees the failure, and needs no right
-        to write to a queue. ``event_retries`` says how often Lambda tries such an event again.
+        to write to a queue. ``event_retries`` says how often Lambda tries such an event again. ``subnets`` and
+        ``security_groups`` are ids, of a function that runs in a VPC.
         """
         super().__init__(scope, id_)
         full_name = stage.names.of(name)
@@ -73,7 +76,8 @@ class Function(Construct):
         )
         # To read an object with a key of one's own takes Decrypt, to write one GenerateDataKey, in parts both.
         key = access.use_key(stage.settings.kms_key_arn, "kms:Decrypt", "kms:GenerateDataKey")
-        for statement in (_write_logs(group), *statements, *key):
+        network = _join_network(stage.names.function_arn(full_name)) if subnets else []
+        for statement in (_write_logs(group), *statements, *key, *network):
             self.role.add_to_policy(statement)
         self.resource = lambda_.Function(
             self,
@@ -95,6 +99,13 @@ class Function(Construct):
             tracing=lambda_.Tracing.ACTIVE,
             reserved_concurrent_executions=reserved_concurrency,
         )
+        if subnets:
+            # The construct would look the VPC up in the account, which synthesis never asks.
+            function = self.resource.node.default_child
+            assert isinstance(function, lambda_.CfnFunction)
+            function.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
+                subnet_ids=list(subnets), security_group_ids=list(security_groups)
+            )
         self._settle_events(failures, event_retries)
 
     def _settle_events(self, failures: sqs.IQueue | None, retries: int) -> None:
@@ -133,3 +144,28 @@ def _write_logs(group: logs.LogGroup) -> iam.PolicyStatement:
     return iam.PolicyStatement(
         actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[group.log_group_arn]
     )
+
+
+_INTERFACES = (
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:UnassignPrivateIpAddresses",
+)
+
+
+def _join_network(function_arn: str) -> list[iam.PolicyStatement]:
+    """What Lambda needs, by the function's role, to put it into subnets, and what the code in it gets no part of.
+
+    As the Lambda developer guide has it ("Giving Lambda functions access to resources in an Amazon VPC"): network
+    interfaces have no names beforehand, and calls from within the function are told by ``lambda:SourceFunctionArn``.
+    """
+    from_within = {"ArnEquals": {"lambda:SourceFunctionArn": function_arn}}
+    return [
+        iam.PolicyStatement(actions=list(_INTERFACES), resources=["*"]),
+        iam.PolicyStatement(
+            effect=iam.Effect.DENY, actions=list(_INTERFACES), resources=["*"], conditions=from_within
+        ),
+    ]

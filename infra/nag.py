@@ -85,7 +85,7 @@ def _wildcards(stage: Stage) -> dict[str, str]:
         _key(stage, "models", f"{layout.BATCHES}*"): run_time,
         _key(stage, "models", f"{layout.MODELS}*"): run_time,
         _arn("states", f"execution:{stage.names.of('jobs')}/*"): "The children of a map have generated names",
-        "*": "X-Ray and the delivery of logs by Step Functions know no narrower resource",
+        "*": "X-Ray, the delivery of logs by Step Functions and network interfaces know no narrower resource",
     }
     inputs = {
         f"arn:<AWS::Partition>:s3:::{bucket}/*": "Whoever deploys gave this bucket for jobs to read"

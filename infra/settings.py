@@ -52,6 +52,18 @@ class Settings:
     """A KMS key of yours that encrypts the buckets, in the same region; without one S3 encrypts with keys of its own.
     The key's policy must let IAM policies of the account allow its use, as that of a new key does.
     """
+    worker_subnets: tuple[str, ...] = ()
+    """Private subnets in which the workers run, with a gateway endpoint for S3, which is all that they call: users'
+    code then reaches no other place. Without any they run outside a VPC, and it reaches the internet.
+    """
+    worker_security_groups: tuple[str, ...] = ()
+    """Security groups of the workers in their subnets; HTTPS to S3's prefix list is all that they need to let out."""
+    permissions_boundary: str | None = None
+    """The name of a managed policy of the account that bounds every role of the deployment."""
+    stored_code_only: bool = False
+    """Whether jobs may run code from ``code/`` of the jobs bucket alone: then who may write there decides what runs.
+    Otherwise a document may name a zip in any bucket that the workers read.
+    """
     job_timeout_s: int = 2 * DAY_S
     """A job that runs longer is ended by the state machine."""
     working_key_expiry_days: int = 14
@@ -122,6 +134,14 @@ _KINDS: dict[str, Kind] = {
             "the ARN of a KMS key, arn:aws:kms:<region>:<account>:key/<id>, not of an alias",
         )
     ),
+    "worker_subnets": several(
+        text(r"subnet-[0-9a-f]{8,17}", "the id of a subnet, subnet-..."), low=0, high=16
+    ),
+    "worker_security_groups": several(
+        text(r"sg-[0-9a-f]{8,17}", "the id of a security group, sg-..."), low=0, high=5
+    ),
+    "permissions_boundary": optional(text(r"[\w+=,.@-]{1,128}", "the name of a managed policy, not its ARN")),
+    "stored_code_only": flag(),
     "job_timeout_s": whole_number(60, 365 * DAY_S),
     "working_key_expiry_days": whole_number(1, 3650),
     "log_retention_days": number_among(_LOG_RETENTION_DAYS),
@@ -172,6 +192,9 @@ def _contradictions(settings: Settings) -> list[Fault]:
                 "worker_reserved_concurrency", str(reserved), f"at least max_workers ({settings.max_workers})"
             )
         )
+    if bool(settings.worker_subnets) != bool(settings.worker_security_groups):
+        empty = "worker_security_groups" if settings.worker_subnets else "worker_subnets"
+        faults.append(Fault(empty, "nothing", "both worker_subnets and worker_security_groups, or neither"))
     if settings.working_key_expiry_days * DAY_S <= settings.job_timeout_s:
         found = f"{settings.working_key_expiry_days} day(s)"
         longest = f"{settings.job_timeout_s / DAY_S:.1f} days"

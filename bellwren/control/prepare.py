@@ -89,6 +89,7 @@ def prepare(
     _point_to(jobs, request, deployment)
     try:
         document = _document(request, deployment)
+        _check_code(document, deployment)
         if pause_s := earlier.wait_s(document, request.job_id, jobs):
             _begin(request.job_id, document, jobs, waits_for=document.input.job if document.input else None)
             return {**answer, "action": "WAIT", "wait_s": pause_s}
@@ -135,6 +136,14 @@ def _claim(jobs: Store, job_id: str, execution: str, redrives: int) -> bool:
     # The execution was stopped in this state, or while it waited for its input, and is redriven.
     resume.reopen(jobs, job_id)
     return True
+
+
+def _check_code(document: spec.JobSpec, deployment: Deployment) -> None:
+    """See that the job's code lies where this deployment takes it from. All other code of a job lies there anyway."""
+    place = f"s3://{deployment.jobs_bucket}/{layout.CODE}"
+    if deployment.stored_code_only and document.code and not document.code.uri.startswith(place):
+        allowed = f"a zip below {place}, since this deployment has stored_code_only"
+        raise SpecError([Fault("code.uri", document.code.uri, allowed)])
 
 
 def _document(request: Request, deployment: Deployment) -> spec.JobSpec:

@@ -21,6 +21,10 @@ VARIANTS: dict[str, dict[str, str]] = {
         "worker_memory_mb": "1024",
         "input_buckets": "books,more.books",
         "kms_key_arn": KEY,
+        "worker_subnets": "subnet-0a1b2c3d,subnet-0123456789abcdef0",
+        "worker_security_groups": "sg-0a1b2c3d",
+        "permissions_boundary": "of-this-team",
+        "stored_code_only": "true",
     },
     "local": {"packaging": "local"},
 }
@@ -29,6 +33,9 @@ LARGEST = {
     "worker_memory_mb": ",".join(str(10_240 - number) for number in range(16)),
     "input_buckets": ",".join(f"{number:02}{'b' * 61}" for number in range(20)),
     "kms_key_arn": KEY.replace("key/", "key/mrk-"),
+    "worker_subnets": ",".join(f"subnet-{number:017x}" for number in range(16)),
+    "worker_security_groups": "sg-0123456789abcdef0",
+    "permissions_boundary": "b" * 128,
     "python": "3.14",
 }
 """Everything as long and as many as it may be, for the limits of AWS."""
