@@ -49,8 +49,10 @@ _RETRIES = {
 }
 _BROKEN = "kind: Interrupted"
 """How the library's error says that a connection broke before the whole answer was there."""
+_CONFLICT = "status code: 409"
+"""How it says that S3 could not decide whether the condition held, since another request for the key was under way."""
 _BROKEN_S = (0.1, 0.4, 1.6, 6.4, 6.4)
-"""Limits of the random pauses before a conditional write whose connection broke is made again."""
+"""Limits of the random pauses before a conditional write that was not decided is made again."""
 _PAGE = 1000
 """Keys in an answer of S3 to a request for a listing."""
 _LISTINGS = 8
@@ -67,6 +69,12 @@ class Entry:
     """Bytes."""
     etag: str
     """With its quotes, as HTTP carries it."""
+
+
+def _endpoint_in_china(region: str | None) -> str | None:
+    """Where S3 is in a region of China; elsewhere the library knows it by itself."""
+    region = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
+    return f"https://s3.{region}.amazonaws.com.cn" if region.startswith("cn-") else None
 
 
 def parse_uri(uri: str) -> tuple[str, str]:
@@ -108,6 +116,7 @@ class Store:
             options.get("endpoint")
             or os.environ.get("AWS_ENDPOINT_URL_S3")
             or os.environ.get("AWS_ENDPOINT_URL")
+            or _endpoint_in_china(options.get("region"))
         )
         if endpoint:
             options["endpoint"] = endpoint
@@ -250,10 +259,10 @@ class Store:
     def _put_if(
         self, mode: Any, key: str, data: bytes | memoryview, metadata: dict[str, str] | None = None
     ) -> Any:
-        """Write under a condition, and again where the connection broke.
+        """Write under a condition, and again where the connection broke, or where S3 asks for that (409).
 
-        The library leaves such a write at that, since it can't know whether it was carried out. Here whoever writes
-        under a condition can live with meeting its own object.
+        The library leaves the first at that, since it can't know whether the write was carried out. Here whoever writes
+        under a condition can live with meeting its own object. The second it takes for an object that is there.
         """
         pauses_s = iter(_BROKEN_S)
         while True:
@@ -262,7 +271,7 @@ class Store:
                 return obstore.put(self._s3, key, data, mode=mode, use_multipart=False, attributes=metadata)
             except BaseError as error:
                 limit_s = next(pauses_s, None)
-                if limit_s is None or _BROKEN not in str(error):
+                if limit_s is None or not (_BROKEN in str(error) or _CONFLICT in str(error)):
                     raise
             time.sleep(random.uniform(0, limit_s))  # noqa: S311  jitter
 

@@ -1,4 +1,4 @@
-"""Conditional writes whose connection breaks: made again, since the library leaves them at that."""
+"""Conditional writes that are not decided, by a broken connection or a conflict: made again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
+import obstore
 import pytest
 from obstore.exceptions import BaseError
 
@@ -15,6 +17,7 @@ from bellwren.store import Store
 
 _RESET = b""
 _DONE = b'HTTP/1.1 200 OK\r\nETag: "a"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
+_CONFLICT = b"HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _THERE = b"HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -59,3 +62,25 @@ def test_one_that_was_carried_out_meets_its_own_object(answering: Callable[..., 
 def test_it_is_not_made_again_for_ever(answering: Callable[..., Store]) -> None:
     with pytest.raises(BaseError, match="Interrupted"):
         answering(*[_RESET] * 4).create("key", b"body")
+
+
+def test_one_that_met_another_request_for_the_key_is_made_again(answering: Callable[..., Store]) -> None:
+    """Nobody may have written the object: whoever was first may have deleted it, or have given up."""
+    assert answering(_CONFLICT, _CONFLICT, _DONE).create("key", b"body")
+    assert not answering(_CONFLICT, _THERE).create("key", b"body")
+    assert not answering(*[_CONFLICT] * 4).create("key", b"body"), "then as if the object were there"
+
+
+@pytest.mark.parametrize(
+    ("region", "host"),
+    [("cn-north-1", "s3.cn-north-1.amazonaws.com.cn"), ("eu-west-1", "s3.eu-west-1.amazonaws.com")],
+)
+def test_s3_is_found_in_china_too(region: str, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    keys = {"access_key_id": "a", "secret_access_key": "b"}
+    by_option = Store("bucket", region=region, **keys)
+    monkeypatch.setenv("AWS_REGION", region)
+    for one in (by_option, Store("bucket", **keys)):
+        signed = obstore.sign(one._s3, "GET", "key", timedelta(seconds=1))
+        assert signed.startswith(f"https://{host}/bucket/key?")
