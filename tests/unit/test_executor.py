@@ -13,6 +13,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +52,16 @@ def submit_now(executor: Executor, function: Any, *arguments: Any) -> concurrent
     while not future.running() and not future.done():
         time.sleep(QUIET_S / 10)
     return future
+
+
+def submit_slow(executor: Executor, gate: Path) -> concurrent.futures.Future[Any]:
+    """Submit a call that ends once there is something at ``gate``."""
+
+    def wait() -> None:
+        while not gate.exists():
+            time.sleep(0.01)
+
+    return submit_now(executor, wait)
 
 
 # --- submit ---
@@ -160,20 +171,24 @@ def test_map_reads_its_iterables_at_once(executor: Executor) -> None:
 # --- as_completed, wait ---
 
 
-def test_as_completed(executor: Executor) -> None:
-    slow, fast = submit_now(executor, time.sleep, 0.5), submit_now(executor, abs, -1)
-    assert list(concurrent.futures.as_completed([slow, fast, fast])) == [fast, slow]
+def test_as_completed(executor: Executor, tmp_path: Path) -> None:
+    slow, fast = submit_slow(executor, tmp_path / "gate"), submit_now(executor, abs, -1)
+    completed = concurrent.futures.as_completed([slow, fast, fast])
+    assert next(completed) is fast
+    (tmp_path / "gate").touch()
+    assert list(completed) == [slow]
     with pytest.raises(concurrent.futures.TimeoutError, match=r"1 \(of 1\) futures unfinished"):
         list(concurrent.futures.as_completed([executor.submit(time.sleep, 1)], timeout=0))
 
 
-def test_wait_for_the_first_the_first_exception_and_all(executor: Executor) -> None:
-    slow, fast = submit_now(executor, time.sleep, 1), submit_now(executor, abs, -1)
+def test_wait_for_the_first_the_first_exception_and_all(executor: Executor, tmp_path: Path) -> None:
+    slow, fast = submit_slow(executor, tmp_path / "gate"), submit_now(executor, abs, -1)
     done, pending = concurrent.futures.wait([slow, fast], return_when=concurrent.futures.FIRST_COMPLETED)
     assert (done, pending) == ({fast}, {slow})
     failing = submit_now(executor, divmod, 1, 0)
     done, pending = concurrent.futures.wait([slow, failing], return_when=concurrent.futures.FIRST_EXCEPTION)
     assert (done, pending) == ({failing}, {slow})
+    (tmp_path / "gate").touch()
     done, pending = concurrent.futures.wait([slow, fast, failing])
     assert (done, pending) == ({slow, fast, failing}, set())
     late = executor.submit(time.sleep, 1)
