@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 
 from bellwren import layout
 from bellwren.engine.io import Pool
 from bellwren.engine.supersteps.objects import Sent, Superstep, fetch
-from bellwren.engine.supersteps.rules import first_look_s, pause_s
+from bellwren.engine.supersteps.rules import FirstLook, pause_s
 
 _KEPT = 4
 """Supersteps that are kept in memory, for groups of this worker that are a step behind."""
@@ -23,8 +22,6 @@ _WHOLE_BYTES = 1 << 20
 """Most bytes of groups' objects that stand whole in the superstep's own."""
 _ONE_BY_ONE = 8
 """Up to so many objects are asked for one by one; more are listed first."""
-_REMEMBERED = 3
-"""Waits of which the shortest says when the next first look is worth it."""
 
 
 class Board:
@@ -42,7 +39,7 @@ class Board:
         self._own: dict[int, dict[int, Sent]] = {}
         self._unstored: dict[tuple[int, int], bytes] = {}
         self._complete: dict[int, asyncio.Task[Superstep]] = {}
-        self._waits: deque[float] = deque(maxlen=_REMEMBERED)
+        self._first_look = FirstLook()
         self._behind = True
         """Whether supersteps that come next may be complete already."""
 
@@ -98,21 +95,26 @@ class Board:
         data = await self._io.find(key) if self._behind else None
         if data is None:
             self._behind = False
-            began = time.monotonic()
-            await asyncio.sleep(first_look_s(self._waits))
-            data = await (self._gathered(superstep, key) if self._gathers else self._made_by_another(key))
-            self._waits.append(time.monotonic() - began)
+            await asyncio.sleep(self._first_look.after_s)
+            wait = self._gathered(superstep, key) if self._gathers else self._made_by_another(key)
+            data, in_vain = await wait
+            self._first_look.learn(in_vain=in_vain)
         return Superstep.decode(data, self._io, lambda group: layout.sent(self._job_id, superstep, group))
 
-    async def _made_by_another(self, key: str) -> bytes:
+    async def _made_by_another(self, key: str) -> tuple[bytes, bool]:
+        """The superstep's object, and whether there was a look for it in vain."""
         began = time.monotonic()
+        in_vain = False
         while (data := await self._io.find(key)) is None:
+            in_vain = True
             await asyncio.sleep(pause_s(time.monotonic() - began))
-        return data
+        return data, in_vain
 
-    async def _gathered(self, superstep: int, key: str) -> bytes:
+    async def _gathered(self, superstep: int, key: str) -> tuple[bytes, bool]:
+        """As ``_made_by_another``, of the worker that makes it."""
         found = self._own.setdefault(superstep, {})
         began = time.monotonic()
+        in_vain = False
         while missing := set(range(self._groups)) - found.keys():
             away = missing - self._expected(superstep)
             if not away:
@@ -122,14 +124,15 @@ class Board:
                 continue
             found |= await self._look(superstep, away)
             if away - found.keys():
+                in_vain = True
                 await asyncio.sleep(pause_s(time.monotonic() - began))
         groups = [found[group] for group in range(self._groups)]
         data = Superstep.encode(groups, time.time(), self._share)
         bucket = self._io.jobs.bucket
-        if await self._io.create(bucket, key, data):
-            return data
-        self._behind = True
-        return await self._io.get(bucket, key)
+        if not await self._io.create(bucket, key, data):
+            self._behind = True
+            data = await self._io.get(bucket, key)
+        return data, in_vain
 
     async def _look(self, superstep: int, groups: set[int]) -> dict[int, Sent]:
         """What there is by now of what these groups sent."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 Verdict = Literal["go", "halted", "max_supersteps", "failed"]
 
-_FIRST_PAUSE_S = 0.003
+_FIRST_PAUSE_S = 0.004
 _LAST_PAUSE_S = 0.25
 _PAUSE_SHARE = 0.1
-_EARLY_SHARE = 0.7
+_LATER, _LATER_S = 1.1, 0.002
+_EARLIER, _MOST_EARLIER = 0.03, 0.5
 _SHOWN = 50
 
 
@@ -38,12 +39,28 @@ def pause_s(waited_s: float) -> float:
     return min(_LAST_PAUSE_S, max(_FIRST_PAUSE_S, waited_s * _PAUSE_SHARE))
 
 
-def first_look_s(waits_s: Collection[float]) -> float:
-    """How long to wait before the first look: most of the shortest of the last waits, since earlier looks are in vain.
+class FirstLook:
+    """When it is worth it to look at a barrier for the first time: learnt from whether the last first looks were early.
 
-    They cost requests, and where all share one machine they hold up those that are waited for.
+    A look in vain costs a request, and where all share one machine it holds up those that are waited for; one that
+    comes late costs time. So about every third is in vain: after such a one the next comes a little later, so that a
+    single slow superstep changes little, and after those that were not the next come earlier, the faster the more of
+    them there were.
     """
-    return min(_LAST_PAUSE_S, _EARLY_SHARE * min(waits_s, default=0.0))
+
+    def __init__(self) -> None:
+        self.after_s = 0.0
+        """How long to wait before it."""
+        self._late = 0
+
+    def learn(self, *, in_vain: bool) -> None:
+        """Take in whether the last one was early."""
+        if in_vain:
+            self._late = 0
+            self.after_s = min(_LAST_PAUSE_S, self.after_s * _LATER + _LATER_S)
+        else:
+            self.after_s *= 1 - min(_MOST_EARLIER, _EARLIER * 2**self._late)
+            self._late += 1
 
 
 def outline(entries: Sequence[Mapping[str, Any]], most: int = _SHOWN) -> list[dict[str, Any]]:

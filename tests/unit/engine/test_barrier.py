@@ -83,7 +83,7 @@ async def job(storage: Any, workers: int, groups: int, supersteps: range, size: 
 @pytest.fixture(autouse=True)
 def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(barrier, "pause_s", lambda waited_s: 0)
-    monkeypatch.setattr(barrier, "first_look_s", lambda waits_s: 0)
+    monkeypatch.setattr(barrier.FirstLook, "learn", lambda self, in_vain: None)
 
 
 def test_a_superstep_of_few_workers_takes_a_handful_of_requests_and_no_listing() -> None:
@@ -123,7 +123,7 @@ def test_a_thousand_supersteps_take_a_thousand_times_the_requests_of_one_and_no_
     boards = asyncio.run(job(storage, 2, 2, range(1000)))
     assert storage.asked["create"] == storage.asked["find"] == 2 * 1000
     for board in boards:
-        kept = (board._own, board._complete, board._unstored, board._waits)
+        kept = (board._own, board._complete, board._unstored)
         assert all(len(one) <= 16 for one in kept), [len(one) for one in kept]
 
 

@@ -15,7 +15,7 @@ from bellwren.engine.supersteps.board import Board
 from bellwren.engine.supersteps.holding import Group, Inbox, Partition
 from bellwren.engine.supersteps.objects import Sent, encode
 from bellwren.engine.supersteps.program import Worker
-from bellwren.engine.supersteps.rules import checkpoint_due, first_look_s, pause_s, verdict
+from bellwren.engine.supersteps.rules import FirstLook, checkpoint_due, pause_s, verdict
 from bellwren.engine.supersteps.worker import Heard
 from bellwren.payload.results import dumps_result
 from tests.engine.iterative import reference
@@ -124,10 +124,35 @@ def test_a_barrier_is_looked_at_again_soon_but_not_all_the_time(waited_s: float)
     assert 0.002 <= pause_s(waited_s) <= 0.25
 
 
-def test_the_first_look_at_a_barrier_comes_a_little_before_the_shortest_of_the_last_waits() -> None:
-    assert first_look_s([]) == 0
-    assert first_look_s([0.02, 0.01, 0.5]) == pytest.approx(0.007)
-    assert first_look_s([60.0]) == 0.25
+def looks_in_vain(first_look: FirstLook, waits_s: list[float]) -> list[bool]:
+    """What became of the first look at each of some barriers, of which each took so long."""
+    found = []
+    for wait_s in waits_s:
+        found.append(first_look.after_s < wait_s)
+        first_look.learn(in_vain=found[-1])
+    return found
+
+
+def test_first_looks_at_barriers_come_when_the_last_ones_were_complete() -> None:
+    first_look = FirstLook()
+    assert first_look.after_s == 0
+    looks_in_vain(first_look, [0.02] * 30)
+    assert first_look.after_s == pytest.approx(0.02, rel=0.25)
+    assert sum(looks_in_vain(first_look, [0.02] * 90)) < 35, "most come in time"
+
+
+def test_one_slow_barrier_hardly_delays_the_next_first_look() -> None:
+    first_look = FirstLook()
+    looks_in_vain(first_look, [0.02] * 40 + [5.0])
+    assert first_look.after_s < 0.03
+
+
+def test_first_looks_follow_barriers_that_have_become_fast_within_a_few_supersteps() -> None:
+    first_look = FirstLook()
+    looks_in_vain(first_look, [60.0] * 100)
+    assert first_look.after_s == 0.25, "no longer than the longest pause"
+    looks_in_vain(first_look, [0.01] * 10)
+    assert first_look.after_s < 0.02
 
 
 def test_an_aggregate_has_one_way_of_merging() -> None:
