@@ -235,7 +235,9 @@ class Cloud:
         >>> cloud.bsp(count_down, [1, 1], max_supersteps=5).result()
         [0, 0]
         """
-        states = [None] * partitions if isinstance(partitions, int) else partitions
+        from bellwren.submission import by_number  # noqa: PLC0415  cloudpickle
+
+        states = by_number("partitions", partitions)
         functions = {"step": step, "combine": combine}
         return self._run("bsp", functions, states, options, max_supersteps=max_supersteps, resident=resident)
 
@@ -313,9 +315,9 @@ class Cloud:
         >>> cloud.parameter_server(train, 2, {"n": 0.0}).result()
         {'n': 6.0}
         """
-        from bellwren.submission import parameters_payload  # noqa: PLC0415  cloudpickle
+        from bellwren.submission import by_number, parameters_payload  # noqa: PLC0415  cloudpickle
 
-        data = [None] * shards if isinstance(shards, int) else shards
+        data = by_number("shards", shards)
         fields: dict[str, Any] = {"parameters_payload": parameters_payload(parameters, self.jobs_store)}
         if staleness is not None:
             fields["staleness"] = staleness

@@ -9,11 +9,12 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bellwren import layout, spec
 from bellwren.deployment import Deployment
-from bellwren.errors import PayloadError, VersionMismatch
+from bellwren.errors import Fault, PayloadError, SpecError, VersionMismatch
 from bellwren.inputs.spec import InputSpec
 from bellwren.job import Job
 from bellwren.options import Options
@@ -102,6 +103,19 @@ def _output(kind: str, items: Any, options: Options) -> dict[str, Any]:
     raw = kind == "sort" and isinstance(items, InputSpec) and items.format in ("lines", "blocks")
     given = {"uri": options.output} if isinstance(options.output, str) else dict(options.output or {})
     return {"format": "raw" if raw else "pickle", **given}
+
+
+def by_number(field: str, given: Any) -> Any:
+    """A None for each, where partitions or shards are given as a number of them; anything else as it is.
+
+    Raises:
+        SpecError: if it is a number that cannot be one of partitions.
+    """
+    if not isinstance(given, Integral):
+        return given
+    if isinstance(given, bool) or given < 0:
+        raise SpecError([Fault(field, repr(given), "how many there are, or an iterable, or an input")])
+    return [None] * int(given)
 
 
 def parameters_payload(parameters: Mapping[str, Any], jobs: Store) -> dict[str, str]:

@@ -18,10 +18,21 @@ def result_frame(value: Any, codec: Codec, *, index: int) -> Frame:
         return _NONE
     if codec == "json":
         return Frame(Kind.VALUE, encode_json(value, what=f"the result of item {index}"))
+    return Frame(Kind.VALUE, dumps_named(value, "result"))
+
+
+def dumps_named(value: Any, what: str) -> bytes:
+    """As `dumps_result`.
+
+    Raises:
+        PayloadError: if that cannot be done, saying ``what`` the value is, its type, and the place in it.
+    """
     try:
-        return Frame(Kind.VALUE, dumps_result(value))
+        return dumps_result(value)
+    except MemoryError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever an object's own pickling raises
-        raise PayloadError(_explain(value, error)) from None
+        raise PayloadError(_explain(value, what, error)) from None
 
 
 def dumps_result(value: Any) -> bytes:
@@ -34,10 +45,10 @@ def dumps_result(value: Any) -> bytes:
         return dumps(value, needs=Needs(), reduce_class=refer_and_define)
 
 
-def _explain(value: Any, error: BaseException) -> str:
+def _explain(value: Any, what: str, error: BaseException) -> str:
     from bellwren.payload import culprit  # noqa: PLC0415 - loads cloudpickle
     from bellwren.payload.pickler import refer_and_define  # noqa: PLC0415
     from bellwren.payload.resources import type_name  # noqa: PLC0415
 
-    reason = culprit.explain(value, "the result", error, reduce_class=refer_and_define)
-    return f"result not serialisable: {type_name(value)}. {reason}"
+    reason = culprit.explain(value, f"the {what}", error, reduce_class=refer_and_define)
+    return f"{what} not serialisable: {type_name(value)}. {reason}"

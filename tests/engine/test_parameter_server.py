@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import uuid
 from pathlib import Path
@@ -215,17 +216,49 @@ def test_a_stale_push_changes_nothing_and_says_so(engine: Engine, tmp_path: Path
     assert serve(engine, train, [0, 1], {"w": 0.0}, workers=2, staleness=1).result() == {"w": 1012.0}
 
 
-def test_stale_gradients_diverge_without_a_bound_and_not_within_one(engine: Engine) -> None:
-    def train(worker: Any) -> None:
-        for _ in range(15):
-            while True:
-                w = worker.parameters.pull()["w"]
-                if worker.parameters.push({"w": -0.015 * 2 * 50 * w}, loss=w * w):
-                    break
+def descend_together(folder: Path) -> Any:
+    """Gradient steps of f(w) = 50 w² at a rate that alone halves the distance and changes its sign. All four shards
+    have pulled before the first of them pushes: without a bound on staleness each round multiplies w by -5."""
+    place, shards = str(folder), 4
 
+    def wait_for_all(mark: str, index: int) -> None:
+        open(f"{place}/{mark}-{index}", "w").close()
+        while not all(os.path.exists(f"{place}/{mark}-{one}") for one in range(shards)):
+            if os.path.exists(f"{place}/ended"):
+                return
+            time.sleep(0.001)
+
+    def train(worker: Any) -> None:
+        for number in range(20):
+            w = worker.parameters.pull()["w"]
+            wait_for_all(f"pulled-{number}", worker.index)
+            try:
+                while not worker.parameters.push({"w": -0.015 * (2 * 50 * w)}):
+                    w = worker.parameters.pull()["w"]
+            except FloatingPointError:
+                open(f"{place}/ended", "w").close()
+                raise
+            wait_for_all(f"pushed-{number}", worker.index)
+
+    return train
+
+
+def test_h05_stale_gradients_that_diverge_end_the_job_by_name_and_leave_finite_parameters(
+    engine: Engine, tmp_path: Path
+) -> None:
+    outcome = serve(engine, descend_together(tmp_path), [None] * 4, {"w": 1e300}, workers=4, retries=0)
+    assert outcome.status["status"] == "FAILED"
+    message = outcome.status["error"]["message"]
+    assert re.search(r"shard \d, step 9, pushes an update of 'w' that is not finite", message), message
+    kept = Slice.decode(engine.store.get(layout.parameter_slice(outcome.job_id, 0)))
+    assert kept.arrays == {"w": pytest.approx(-(1e300 * 5.0**9))}, "nine rounds, and the last is kept"
+
+
+def test_h05_the_same_gradients_converge_with_a_bound_on_staleness(engine: Engine, tmp_path: Path) -> None:
+    train = descend_together(tmp_path)
     outcome = serve(engine, train, [None] * 4, {"w": 1.0}, workers=4, staleness=0)
-    assert abs(outcome.result()["w"]) < 1e-15, "each push halves the distance and changes its sign"
-    assert outcome.status["pushes"] == 60
+    assert outcome.result()["w"] == pytest.approx(0.5**80), "each of the pushes halves the distance"
+    assert outcome.status["pushes"] == 80
 
 
 def test_a_name_or_a_shape_that_is_not_there_is_refused(engine: Engine) -> None:

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from bellwren.payload.text import short_repr
+
 Partial = dict[str, tuple[str, Any]]
 """Name → how it is merged, and the value so far."""
 
@@ -45,7 +47,7 @@ def merge(partials: Iterable[Partial]) -> dict[str, Any]:
     """The aggregates of a superstep, from what each partition gave, in order.
 
     Raises:
-        ValueError: if two partitions aggregate one name in different ways.
+        ValueError: if two partitions aggregate one name in different ways, or values that cannot be merged.
     """
     total: Partial = {}
     for partial in partials:
@@ -65,7 +67,14 @@ def _merged(name: str, before: tuple[str, Any], how: str, value: Any) -> Any:
         raise ValueError(
             f"aggregate({name!r}) is merged by {before[0]!r} and by {how!r}; use one way for one name"
         )
-    return MERGES[how](before[1], value)
+    try:
+        return MERGES[how](before[1], value)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the user's values raise
+        raise ValueError(
+            f"aggregate({name!r}, how={how!r}) cannot merge {short_repr(before[1])} and {short_repr(value)}: {error}"
+        ) from error
 
 
 def _plain(value: Any) -> Any:
@@ -75,4 +84,4 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, (float, int)):
         return value if math.isfinite(value) else repr(value)
-    return repr(value)[:_SHOWN_CHARACTERS]
+    return short_repr(value)[:_SHOWN_CHARACTERS]

@@ -74,6 +74,8 @@ class Group:
         self._losses: dict[int, int] = {}
         self._stepped = False
         self._given_up = False
+        self._failed = False
+        """Whether the last step did: its states are not to be gone on from."""
         self.log = Log()
         self.facts = Facts()
 
@@ -175,7 +177,8 @@ class Group:
         await self._commit(superstep, encode(answer, body[:size]))
         if self._history is not None:
             self._history.stepped(superstep, before, answer["aggregated"])
-        if save and not answer["failures"]:
+        self._failed = bool(answer["failures"])
+        if save and not self._failed:
             self._save(superstep, bytes(body[size:]), answer["save_s"])
         self._next = superstep + 1
         self._stepped = True
@@ -228,16 +231,22 @@ class Group:
 
     async def _save_and_leave(self) -> None:
         """Keep the states for whoever goes on, unless that would be no step forward."""
-        if self._saver.saved >= self._next - 1 or self._held_by < 0:
+        if self._failed or self._saver.saved >= self._next - 1 or self._held_by < 0:
             return
         try:
             async with self._slot.lock:
                 runner = await self._slot.runner()
                 if runner.pid != self._held_by:
                     return
-                _, body = await self._slot.order(runner, {"do": "save", "task": self.number}, [], self.log)
+                answer, body = await self._slot.order(
+                    runner, {"do": "save", "task": self.number}, [], self.log
+                )
         except RunnerLost:
             return
+        if answer["failures"]:
+            # The superstep counts already, and whoever came next would begin anew and get no further.
+            first = answer["failures"][0]
+            raise Refused({**first, "message": f"partition {first['index']}: {first['message']}"})
         self._save(self._next - 1, bytes(body), 0.0)
 
     # -- the end ------------------------------------------------------------------------------------------------------
@@ -256,8 +265,14 @@ class Group:
             partials = await asyncio.gather(*(one.partials() for one in last.groups))
             head = {"do": "result", "task": self.number, "partials": [len(one) for one in partials]}
             answer, body = await self._slot.order(runner, head, list(partials), self.log)
+        if answer["unmerged"]:
+            # In any superstep but the last it would have been found in the next.
+            done = "failed"
         if self._history is not None:
-            await self._history.end(done, self._next, last, answer["aggregated"], [])
+            await self._history.end(done, self._next, last, answer["aggregated"], answer["unmerged"])
+        if done == "failed":
+            self.facts.outcome = "failed"
+            return
         await self._put_part([bytes(body)], answer["count"], answer["failures"])
 
     async def _put_part(

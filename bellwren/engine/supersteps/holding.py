@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import copy
+import io
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from bellwren.algorithms.functions import Functions
@@ -16,10 +19,12 @@ from bellwren.engine.operations import Task
 from bellwren.engine.stage import Stage
 from bellwren.engine.supersteps import aggregates, placing
 from bellwren.engine.supersteps.program import Outcome, Worker, read_messages
+from bellwren.errors import PayloadError
 from bellwren.framing import Frame, Kind
 from bellwren.parts import encode_result
+from bellwren.payload.codecs import PROTOCOL
 from bellwren.payload.failure import decode_failure
-from bellwren.payload.results import dumps_result, result_frame
+from bellwren.payload.results import dumps_named, dumps_result, result_frame
 
 _EXCEPTION_LIMIT_BYTES = 1 << 16
 _held: dict[int, Group] = {}
@@ -33,7 +38,7 @@ class Partition:
     state: Any = None
     halted: bool = False
     broken: Frame | None = None
-    """Why its first state could not be loaded."""
+    """Why its state could not be loaded."""
 
 
 @dataclass
@@ -59,6 +64,7 @@ class Group:
         self._job_id = job_id
         self._stage = stage
         self.aggregated: dict[str, Any] = {}
+        self._pickled_aggregates = b""
 
     def step(
         self,
@@ -72,6 +78,9 @@ class Group:
         sent = Sent()
         try:
             self.aggregated = _merged(partials)
+            self._pickled_aggregates = dumps_result(self.aggregated)
+        except MemoryError:
+            raise
         except Exception as error:  # noqa: BLE001  the user's values, merged in the user's way
             sent.failures.append(_told(_failed(self._first, error)))
             return sent
@@ -93,9 +102,18 @@ class Group:
         """Partitions that have not halted."""
         return sum(not partition.halted for partition in self._partitions)
 
-    def save(self) -> bytes:
-        """The states, to go on from elsewhere."""
-        return dumps_result([(one.state, one.halted) for one in self._partitions])
+    def save(self) -> tuple[list[bytes], list[dict[str, Any]]]:
+        """The states, to go on from elsewhere, in pieces; or why some of them cannot be pickled."""
+        states, failures = [], []
+        for offset, one in enumerate(self._partitions):
+            try:
+                states.append(dumps_named(one.state, "state"))
+            except PayloadError as error:
+                failures.append(_told(_failed(self._first + offset, error)))
+        if failures:
+            return [], failures
+        table = [(len(state), one.halted) for state, one in zip(states, self._partitions, strict=True)]
+        return [pickle.dumps(table, PROTOCOL), *states], []
 
     def results(self, present: Callable[[Any], Any] | None) -> tuple[list[bytes], list[dict[str, Any]]]:
         """The final states as they stand in a part, and the failures among them."""
@@ -106,6 +124,8 @@ class Group:
             try:
                 value = present(partition.state) if present else partition.state
                 frames.append(result_frame(value, codec, index=index))
+            except MemoryError:
+                raise
             except Exception as error:  # noqa: BLE001  a state that cannot be written is that partition's failure
                 frames.append(_failed(index, error))
         told = [_told(frame) for frame in frames if frame.kind is Kind.FAILURE]
@@ -123,7 +143,10 @@ class Group:
             return partition.broken, None
         # The seed is made of the job, the superstep and the partition.
         caller = Caller(f"{self._job_id}:{superstep}", "pickle", self._stage.retries, self._stage.retry_on)
-        before = dumps_result(partition.state) if self._stage.retry_on else b""
+        try:
+            before = dumps_named(partition.state, "state") if self._stage.retry_on else b""
+        except PayloadError as error:
+            return _failed(number, error), None
         tries = 0
         outcome: Outcome | None = None
 
@@ -137,8 +160,9 @@ class Group:
                 # A try that failed may have changed the state.
                 state=partition.state if tries == 1 else pickle.loads(before),  # noqa: S301
                 messages=inbox.messages(number),
-                aggregated=dict(self.aggregated),
-                params=self._stage.params,
+                # Copies: what a step changes in them is nobody else's.
+                aggregated=pickle.loads(self._pickled_aggregates),  # noqa: S301  made in `step`
+                params=copy.deepcopy(self._stage.params),
                 combine=functions.combine,
             )
 
@@ -185,22 +209,33 @@ def run(task: Task, functions: Functions, channel: Channel) -> None:
 
 
 def _load(task: Task, functions: Functions, channel: Channel) -> None:
-    number = task.head["task"]
+    number, total = task.head["task"], task.stage.supersteps["partitions"]
     if task.head.get("checkpoint"):
-        partitions = [Partition(*one) for one in pickle.loads(task.body)]  # noqa: S301  written by `save`
+        partitions = _saved(io.BytesIO(task.body), placing.members(number, task.stage.tasks, total).start)
     elif task.head["kind"] == "records":
         partitions = [Partition([read() for read in task.inputs()])]
     else:
-        partitions = [_first_state(read, task.first + place) for place, read in enumerate(task.inputs())]
+        partitions = [_loaded(read, task.first + place) for place, read in enumerate(task.inputs())]
     _held[number] = Group(number, partitions, task.job_id, task.stage)
     channel.done()
 
 
-def _first_state(read: Callable[[], Any], index: int) -> Partition:
+def _saved(stream: io.BytesIO, first: int) -> list[Partition]:
+    """What ``Group.save`` wrote."""
+    partitions = []
+    for offset, (size, halted) in enumerate(pickle.load(stream)):  # noqa: S301  the job's own
+        state = stream.read(size)
+        partitions.append(_loaded(partial(pickle.loads, state), first + offset, halted=halted))
+    return partitions
+
+
+def _loaded(read: Callable[[], Any], index: int, *, halted: bool = False) -> Partition:
     try:
-        return Partition(read())
+        return Partition(read(), halted)
+    except MemoryError:
+        raise
     except Exception as error:  # noqa: BLE001  unpickling runs the user's code
-        return Partition(broken=_failed(index, error))
+        return Partition(halted=halted, broken=_failed(index, error))
 
 
 def _step(task: Task, functions: Functions, channel: Channel) -> None:
@@ -210,6 +245,13 @@ def _step(task: Task, functions: Functions, channel: Channel) -> None:
     sections = [next(cut) for _ in head["sections"]]
     sent = group.step(head["superstep"], Inbox(sections), cut, functions, channel.mark)
     body = [dumps_result(sent.sections[to]) for to in sorted(sent.sections)]
+    compute_s = time.monotonic() - began
+    states: list[bytes] = []
+    save_s = 0.0
+    if head["save"] and not sent.failures:
+        began = time.monotonic()
+        states, sent.failures = group.save()
+        save_s = time.monotonic() - began
     answer = {
         "active": group.active,
         "sent": sent.messages,
@@ -217,27 +259,30 @@ def _step(task: Task, functions: Functions, channel: Channel) -> None:
         "to": sorted(sent.sections),
         "sizes": [len(one) for one in body],
         "aggregated": aggregates.shown(group.aggregated),
-        "compute_s": round(time.monotonic() - began, 6),
+        "compute_s": round(compute_s, 6),
+        "save_s": save_s,
     }
     body.append(dumps_result(sent.partials))
     answer["partials"] = len(body[-1])
-    if head["save"]:
-        began = time.monotonic()
-        body.append(group.save())
-        answer["save_s"] = time.monotonic() - began
-    channel.done(answer, b"".join(body))
+    channel.done(answer, *body, *states)
 
 
 def _save(task: Task, functions: Functions, channel: Channel) -> None:
-    channel.done({}, _held[task.head["task"]].save())
+    states, failures = _held[task.head["task"]].save()
+    channel.done({"failures": failures}, *states)
 
 
 def _result(task: Task, functions: Functions, channel: Channel) -> None:
     group, head = _held[task.head["task"]], task.head
     encoded, failures = group.results(functions.present)
-    merged = _merged(_cut(task.body, head["partials"]))
-    answer = {"failures": failures, "aggregated": aggregates.shown(merged), "count": len(encoded)}
-    channel.done(answer, b"".join(encoded))
+    answer = {"failures": failures, "aggregated": {}, "count": len(encoded), "unmerged": []}
+    try:
+        answer["aggregated"] = aggregates.shown(_merged(_cut(task.body, head["partials"])))
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  as in `Group.step`
+        answer["unmerged"] = [_told(_failed(0, error))]
+    channel.done(answer, *encoded)
 
 
 def _merged(partials: Iterable[bytes]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 from bellwren.engine.supersteps import aggregates
-from bellwren.payload.results import dumps_result
+from bellwren.payload.results import dumps_named, dumps_result
 
 Combine = Callable[[Hashable, Iterable[Any]], Any]
 
@@ -70,19 +70,20 @@ class Worker:
             )
         kept = self._sent.setdefault(int(to), [])
         if self._combine is None:
-            kept.append(dumps_result(message))
+            kept.append(dumps_named(message, "message"))
         else:
-            kept.append(message if type(message) in _UNCHANGEABLE else pickle.loads(dumps_result(message)))  # noqa: S301
+            kept.append(_as_it_is(message, "message"))
 
     def aggregate(self, name: str, value: Any, how: str = "sum") -> None:
-        """Add a value to an aggregate, which every partition finds in ``aggregated`` in the next superstep.
+        """Add a value, as it is now, to an aggregate; all partitions find it in ``aggregated`` in the next superstep.
 
         ``how``: ``sum``, ``min``, ``max``, ``all``, ``any``, or ``collect``, which makes a list in order of partitions.
 
         Raises:
             ValueError: if ``how`` is none of these, or another than before for this name.
+            PayloadError: if the value cannot be pickled.
         """
-        aggregates.add(self._partial, name, value, how)
+        aggregates.add(self._partial, name, _as_it_is(value, "value of an aggregate"), how)
 
     def vote_to_halt(self) -> None:
         """Be called no more until a message comes. When all have halted and no message is under way, the job ends."""
@@ -92,7 +93,11 @@ class Worker:
         """What the step did, as bytes: nothing that the step does later can change it."""
         sent = {}
         for to, messages in sorted(self._sent.items()):
-            pickled = messages if self._combine is None else [dumps_result(self._combine(to, messages))]
+            pickled = (
+                messages
+                if self._combine is None
+                else [dumps_named(self._combine(to, messages), "combined message")]
+            )
             sent[to] = (len(pickled), b"".join(pickled))
         return Outcome(self.state, self._halted, sent, dumps_result(self._partial))
 
@@ -107,6 +112,11 @@ class Outcome:
         """For each partition written to: number of messages, and their pickles one after the other."""
         self.partial = partial
         """Pickled aggregates of this partition."""
+
+
+def _as_it_is(value: Any, what: str) -> Any:
+    """The value, or a copy where it could be changed later."""
+    return value if type(value) in _UNCHANGEABLE else pickle.loads(dumps_named(value, what))  # noqa: S301  just made
 
 
 def read_messages(count: int, data: bytes) -> list[Any]:
