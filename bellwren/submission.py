@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import math
 import pickle
 import re
 import sys
@@ -122,14 +123,16 @@ def parameters_payload(parameters: Mapping[str, Any], jobs: Store) -> dict[str, 
     """Store the first parameters of a training, named by their content; the document's field that names them.
 
     Raises:
-        PayloadError: if a name is no text, or a value is no number or array of numbers.
+        PayloadError: if a name is no text, or a value is no number or array of numbers, or not finite.
     """
     for name, value in parameters.items():
-        if not isinstance(name, str) or not _is_numeric(value):
+        if not isinstance(name, str) or _shape(value) is None:
             raise PayloadError(
-                f"parameters[{name!r}] is a {type(value).__name__}; allowed are numbers and arrays of numbers, by "
-                "names that are texts"
+                f"parameters[{name!r}] is a {type(value).__name__}; allowed are numbers and arrays of numbers (lists "
+                "of equal length), by names that are texts"
             )
+        if not _is_finite(value):
+            raise PayloadError(f"parameters[{name!r}] is not finite; training starts with finite numbers")
     data = pickle.dumps(dict(parameters), 5)
     sha256 = hashlib.sha256(data).hexdigest()
     upload({layout.code(sha256): data}, jobs)
@@ -141,11 +144,28 @@ def parameters_payload(parameters: Mapping[str, Any], jobs: Store) -> dict[str, 
     }
 
 
-def _is_numeric(value: Any) -> bool:
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """Of a number or an array; nothing where lists are ragged or hold no numbers."""
+    if getattr(getattr(value, "dtype", None), "kind", None) in ("f", "i", "u"):
+        return tuple(value.shape)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return ()
+    if not isinstance(value, (list, tuple)):
+        return None
+    shapes = {_shape(part) for part in value}
+    if len(shapes) > 1 or None in shapes:
+        return None
+    return (len(value), *(shapes.pop() or ())) if shapes else (0,)
+
+
+def _is_finite(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
-        return all(map(_is_numeric, value))
-    kind = getattr(getattr(value, "dtype", None), "kind", None)
-    return kind in ("f", "i", "u") or (isinstance(value, (int, float)) and not isinstance(value, bool))
+        return all(map(_is_finite, value))
+    if getattr(value, "ndim", 0):
+        import numpy as np  # noqa: PLC0415  there is an array, so it is loaded
+
+        return bool(np.isfinite(value).all())
+    return math.isfinite(value)
 
 
 def upload(uploads: Uploads, jobs: Store) -> None:

@@ -149,6 +149,10 @@ def _hogwild(worker: Any, loss: str, *, learning_rate: float, epochs: int, batch
             chosen = order[start : start + batch]
             while True:
                 weights = worker.parameters.pull().get("weights", np.zeros(features.shape[1]))
+                if len(weights) != features.shape[1]:
+                    raise ValueError(
+                        f"every row must have {len(weights)} columns; here are rows of {features.shape[1]}"
+                    )
                 losses, gradient = _gradient(
                     features[chosen], target[chosen], weights, logistic=loss == "logistic"
                 )

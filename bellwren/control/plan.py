@@ -105,7 +105,7 @@ def _first(job_id: str, jobs: Store, deployment: Deployment) -> Document:
     first, *_ = order = stages.order(spec["kind"])
     made = stages.first_stage(job_id, spec, profile, workers=workers, memory_mb=memory_mb, jobs=jobs)
     workers = max(1, min(workers, made.tasks))
-    return {
+    document = {
         "job_id": job_id,
         "kind": spec["kind"],
         "algorithm": spec["algorithm"],
@@ -126,6 +126,11 @@ def _first(job_id: str, jobs: Store, deployment: Deployment) -> Document:
         "barren": 0,
         "error": None,
     }
+    if first == "train" and not made.tasks:
+        # Parameters to which nothing is added are a result too.
+        document.update(order=order, stage=first)
+        _next_stage(job_id, jobs, document, first)
+    return document
 
 
 def _choose(

@@ -1,4 +1,7 @@
-"""PageRank from a document with no code, on a real graph and on small ones that have gone wrong elsewhere."""
+"""PageRank from a document with no code, on a real graph and on small ones that have gone wrong elsewhere.
+
+Reported faults: H01 is the graph "sink" (rank leaks without links), H02 "chain" (node 4 gets no message, and sends on).
+"""
 
 from __future__ import annotations
 

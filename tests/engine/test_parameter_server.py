@@ -1,4 +1,7 @@
-"""Shared parameters: no update lost or counted twice, none that is not finite, and staleness within its bound."""
+"""Shared parameters: no update lost or counted twice, none that is not finite, and staleness within its bound.
+
+Reported faults: H05 by name; H06 by the first test (lost updates) and the three that follow (pushes counted twice).
+"""
 
 from __future__ import annotations
 
@@ -266,6 +269,20 @@ def test_a_name_or_a_shape_that_is_not_there_is_refused(engine: Engine) -> None:
     assert "there is no parameter 'v'; there are w" in outcome.status["error"]["message"]
     outcome = serve(engine, lambda worker: worker.parameters.push({"w": [1.0, 2.0]}), [None], {"w": 1.0})
     assert "'w' has the shape (), its update (2,)" in outcome.status["error"]["message"]
+
+
+def test_an_update_of_what_is_no_number_is_named(engine: Engine) -> None:
+    outcome = serve(engine, lambda worker: worker.parameters.push({"w": "high"}), [None], {"w": 1.0})
+    assert (
+        "the update of 'w' must be a number or an array of them; found 'high'"
+        in (outcome.status["error"]["message"])
+    )
+
+
+def test_no_shards_leave_the_parameters_as_they_were(engine: Engine) -> None:
+    outcome = serve(engine, lambda worker: None, [], {"w": [1.0, 2.0]})
+    assert outcome.result()["w"].tolist() == [1.0, 2.0]
+    assert outcome.status["pushes"] == 0
 
 
 def test_sgd_runs_as_hogwild_from_a_document(engine: Engine) -> None:

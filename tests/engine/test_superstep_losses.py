@@ -1,4 +1,7 @@
-"""Supersteps under fire: whoever is killed, whenever, the result is the one of an undisturbed run."""
+"""Supersteps under fire: whoever is killed, whenever, the result is the one of an undisturbed run.
+
+Reported fault H09, messages that come twice after a loss, is shown by each of them: ``chatter`` keeps every message.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Supersteps, as whole jobs: what a step sees, how a job ends, and that no loss changes a result."""
+"""Supersteps, as whole jobs: what a step sees, how a job ends, and that no loss changes a result.
+
+Reported faults of group H: H01 and H02 are graphs of test_pagerank.py ("sink", "chain"), and H02 is also
+test_a_partition_that_gets_no_message_is_run_until_it_halts; H04 is test_a_state_may_be_larger_than_any_payload, and
+test_old_supersteps_are_deleted_behind_the_checkpoints of test_superstep_losses.py; H05 and H06 are in
+test_parameter_server.py, H09 in test_superstep_losses.py.
+"""
 
 from __future__ import annotations
 

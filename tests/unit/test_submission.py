@@ -12,7 +12,7 @@ import bellwren
 from bellwren.deployment import Deployment
 from bellwren.errors import PayloadError, SpecError, VersionMismatch
 from bellwren.options import Options
-from bellwren.submission import check_python, label, make_document
+from bellwren.submission import by_number, check_python, label, make_document, parameters_payload
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -130,3 +130,30 @@ def test_an_input_in_storage_is_named_and_not_read() -> None:
 )
 def test_a_function_is_measured_under_a_label_of_its_name(name: str, expected: str) -> None:
     assert label(name) == expected
+
+
+@pytest.mark.parametrize("given", [-1, True])
+def test_a_number_of_partitions_that_cannot_be_one_is_refused(given: Any) -> None:
+    with pytest.raises(SpecError, match=r"partitions: found .*; allowed: how many there are"):
+        by_number("partitions", given)
+    assert by_number("shards", 2) == [None, None]
+    assert by_number("shards", "ab") == "ab"
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ([[1], [2, 3]], "lists of equal length"),
+        ({"a": 1}, "is a dict"),
+        (True, "is a bool"),
+        ([1.0, float("nan")], "not finite"),
+        (float("inf"), "not finite"),
+    ],
+)
+def test_parameters_that_cannot_be_trained_are_refused_before_anything_is_stored(
+    value: Any, why: str
+) -> None:
+    jobs: Any = Jobs()
+    with pytest.raises(PayloadError, match=rf"parameters\['w'\].*{why}"):
+        parameters_payload({"w": value}, jobs)
+    assert not jobs.uploads

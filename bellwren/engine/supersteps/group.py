@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from bellwren import layout
 from bellwren.engine.commit import ITEMS, output_bucket, output_key
 from bellwren.engine.crew import Refused
 from bellwren.engine.io import Pool
@@ -20,7 +21,7 @@ from bellwren.engine.stage import Stage
 from bellwren.engine.supersteps import placing
 from bellwren.engine.supersteps.board import Board
 from bellwren.engine.supersteps.history import History
-from bellwren.engine.supersteps.objects import Superstep, encode
+from bellwren.engine.supersteps.objects import Superstep, encode, fetch
 from bellwren.engine.supersteps.rules import Verdict, checkpoint_due, verdict
 from bellwren.engine.supersteps.saving import Saver
 from bellwren.engine.supersteps.slots import RunnerLost, Slot
@@ -104,10 +105,10 @@ class Group:
                 if done != "go":
                     await self._end(done, before)
                     return True
-            async with self._slot.lock:
-                if await self._hold():
-                    return False
-                await self._step(before)
+            if not await self._has_failed():
+                async with self._slot.lock:
+                    if not await self._hold():
+                        await self._step(before)
         except RunnerLost as lost:
             if lost.ours:
                 return True
@@ -189,6 +190,24 @@ class Group:
         sections = await asyncio.gather(*(one.section(self.number) for one in before.groups))
         return sections, await asyncio.gather(*(one.partials() for one in before.groups))
 
+    async def _has_failed(self) -> bool:
+        """Whether the step that comes next has failed in an earlier round; then there is nothing to do but to meet.
+
+        A worker that is relaunched for each superstep leaves before it meets the others.
+        """
+        if self._stage.supersteps["resident"] or self._given_up:
+            return False
+        sent = await fetch(self._io, self._sent_key(self._next), 0)
+        if sent is None or not sent.header["failures"]:
+            return False
+        self._given_up = True
+        self._next += 1
+        self._board.expect(self.number, self._next)
+        return True
+
+    def _sent_key(self, superstep: int) -> str:
+        return layout.sent(self._job_id, superstep, self.number)
+
     async def _commit(self, superstep: int, data: bytes) -> None:
         began = time.monotonic()
         await self._board.put_up(superstep, self.number, data)
@@ -231,7 +250,12 @@ class Group:
 
     async def _save_and_leave(self) -> None:
         """Keep the states for whoever goes on, unless that would be no step forward."""
-        if self._failed or self._saver.saved >= self._next - 1 or self._held_by < 0:
+        if self._failed:
+            # Not these states, but what the step told: the next round ends the job by that.
+            if (told := self._board.unstored(self._next - 1, self.number)) is not None:
+                await self._io.create(self._io.jobs.bucket, self._sent_key(self._next - 1), told)
+            return
+        if self._saver.saved >= self._next - 1 or self._held_by < 0:
             return
         try:
             async with self._slot.lock:

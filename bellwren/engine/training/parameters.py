@@ -14,6 +14,7 @@ from bellwren.engine.channel import Channel
 from bellwren.engine.training import values
 from bellwren.engine.training.slices import Block, cut, slice_count
 from bellwren.engine.training.values import Slice
+from bellwren.payload.text import short_repr
 
 if TYPE_CHECKING:
     from bellwren.engine.training.values import Array
@@ -119,7 +120,7 @@ class Parameters:
             pull, and compute it anew. Always True where staleness has no bound.
 
         Raises:
-            ValueError: for a name or a shape that is not among the parameters.
+            ValueError: for a name or a shape that is not among the parameters, or what is no number.
             FloatingPointError: if the update, or a parameter with it, is not finite; shard and step are named.
         """
         with self._lock:
@@ -179,7 +180,7 @@ class Parameters:
         known_arrays = self._shared.slices[0].arrays if self._shared.open else self._shared.given
         checked = {}
         for name, value in update.items():
-            array = np.asarray(value, dtype=np.float64)
+            array = _numbers(name, value)
             known = known_arrays.get(name)
             if known is None and not self._shared.open:
                 raise ValueError(f"push: there is no parameter {name!r}; there are {', '.join(known_arrays)}")
@@ -192,6 +193,18 @@ class Parameters:
                 )
             checked[name] = array
         return checked
+
+
+def _numbers(name: str, value: Any) -> Array:
+    import numpy as np  # noqa: PLC0415  as above
+
+    try:
+        return np.asarray(value).astype(np.float64, casting="same_kind")
+    except (TypeError, ValueError) as error:
+        message = (
+            f"push: the update of {name!r} must be a number or an array of them; found {short_repr(value)}"
+        )
+        raise ValueError(message) from error
 
 
 def _given(form: str | None, data: memoryview) -> dict[str, Any]:

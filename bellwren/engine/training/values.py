@@ -58,6 +58,7 @@ class Slice:
 
         Raises:
             FloatingPointError: if a parameter were not finite then; shard and number are named.
+            ValueError: if an array has another shape than its update.
         """
         import numpy as np  # noqa: PLC0415  loaded in the runner, by jobs that train
 
@@ -65,6 +66,9 @@ class Slice:
         with np.errstate(over="ignore", invalid="ignore"):
             for name, value in update.items():
                 known = arrays.get(name)
+                if known is not None and known.shape != value.shape:
+                    # Another push may have been the first to name it.
+                    raise ValueError(f"push: {name!r} has the shape {known.shape}, its update {value.shape}")
                 arrays[name] = value if known is None else np.asarray(known + value).astype(known.dtype)
         for name in update:
             if not np.isfinite(arrays[name]).all():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -91,3 +92,11 @@ def test_mini_batches_take_the_steps_of_one_process(partitions: int, loss: str) 
     for state in states:
         model = program.present(state)
         assert [*model["weights"], model["intercept"]] == pytest.approx(weights, abs=TOLERANCE)
+
+
+def test_shards_of_different_columns_are_told_so() -> None:
+    parameters = SimpleNamespace(pull=lambda: {"weights": np.zeros(3)})
+    program = sgd.functions("squared", 0.1, epochs=1, batch=4, seed=0)
+    assert program.train is not None
+    with pytest.raises(ValueError, match="every row must have 3 columns; here are rows of 2"):
+        program.train(SimpleNamespace(shard=[[1.0, 2.0]], index=1, parameters=parameters))

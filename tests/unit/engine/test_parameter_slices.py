@@ -75,3 +75,11 @@ def test_losses_are_thinned_out_and_stay_in_order_of_time() -> None:
     told = values.course([one, one])
     assert len(told) <= KEPT_LOSSES
     assert [number for number, _, _ in told] == sorted(number for number, _, _ in told)
+
+
+def test_an_update_of_another_shape_is_refused_also_where_another_push_was_the_first_to_name_the_array() -> (
+    None
+):
+    first = Slice({}).after(0, 0, {"w": np.ones(3)})
+    with pytest.raises(ValueError, match=r"'w' has the shape \(3,\), its update \(1,\)"):
+        first.after(1, 0, {"w": np.ones(1)})
