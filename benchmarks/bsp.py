@@ -1,7 +1,7 @@
 """What a superstep costs beside its compute, resident and relaunched; PageRank of a real graph beside networkx.
 
-We know no figure of Jonas et al. 2017 ("Occupy the Cloud") for supersteps or PageRank. What it says of Redis, transactions
-of one worker a second, stands beside the requests of a worker here.
+We know no figure of Jonas et al. 2017 ("Occupy the Cloud") for supersteps or PageRank. What it says of Redis,
+transactions of one worker a second, stands beside the requests of a worker here.
 """
 
 from __future__ import annotations
