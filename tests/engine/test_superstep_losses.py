@@ -139,7 +139,8 @@ def test_a_killed_worker_of_a_long_job_goes_on_from_a_checkpoint(engine: Engine,
     assert outcome.result() == reference(chatter, STATES, 40)[0]
     assert outcome.lost == 1
     steps = [int(one) for one in Path(ran).read_text().split()]
-    assert steps.count(35) == 2
+    assert set(steps) == set(range(40))
+    assert max(map(steps.count, steps)) <= 2
     assert steps.count(5) == 1, "what lies behind a checkpoint is not done again"
 
 
