@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bellwren import __version__, layout
+from bellwren import __version__
+from bellwren.client import rights
 from bellwren.dead_letters import DEAD_LETTERS
 from bellwren.deployment import Deployment
 
@@ -127,30 +128,24 @@ _DEPLOY = "look at the events of its stack in CloudFormation, and deploy again: 
 
 
 def permissions(patient: Patient) -> Iterator[Finding]:
-    """Whether the caller may do what submitting a job and reading its result takes."""
-    deployment = patient.deployment
+    """Whether the caller may do what submitting a job, cancelling it and reading its result takes."""
     caller = patient.client("sts").get_caller_identity()["Arn"]
-    jobs = f"arn:{caller.split(':')[1]}:s3:::{deployment.jobs_bucket}"
-    needed = {
-        "s3:PutObject": [f"{jobs}/{layout.SPECS}x.json", f"{jobs}/{layout.CODE}x"],
-        "s3:GetObject": [f"{jobs}/{layout.status('x')}", f"{jobs}/{layout.results('x')}0"],
-        "s3:ListBucket": [jobs],
-        "states:StartExecution": [deployment.state_machine_arn],
-    }
     principal = _principal(caller)
     if principal is None:
         yield Finding("permissions", "ok", f"{caller} is the account's owner and may do all of it")
         return
     denied = []
-    for action, resources in needed.items():
+    for actions, resources in rights.of_users(patient.deployment):
         answer = patient.client("iam").simulate_principal_policy(
-            PolicySourceArn=principal, ActionNames=[action], ResourceArns=resources
+            PolicySourceArn=principal,
+            ActionNames=actions,
+            ResourceArns=[one.replace("*", "x") for one in resources],
         )
-        results = answer["EvaluationResults"]
-        if any(one["EvalDecision"] != "allowed" for one in results):
-            denied.append(action)
+        found = answer["EvaluationResults"]
+        denied += [one["EvalActionName"] for one in found if one["EvalDecision"] != "allowed"]
     if denied:
-        todo = "give the caller these rights on the stage's jobs bucket and state machine (docs/deploy.md, Users)"
+        denied = list(dict.fromkeys(denied))
+        todo = "give the caller these rights: `bellwren doctor --policy` prints all of them as an IAM policy"
         yield Finding("permissions", "problem", f"{principal} lacks {', '.join(denied)}", todo)
     else:
         yield Finding("permissions", "ok", f"{principal} may submit jobs and read results")

@@ -63,8 +63,14 @@ class Account:
     def simulate_principal_policy(self, **asked: Any) -> Any:
         self._look("SimulatePrincipalPolicy")
         self.asked_for.append(asked["PolicySourceArn"])
-        said = "implicitDeny" if asked["ActionNames"][0] in self.denied else "allowed"
-        return {"EvaluationResults": [{"EvalDecision": said} for _ in asked["ResourceArns"]]}
+        assert not [one for one in asked["ResourceArns"] if "*" in one], "a resource is one, not a pattern"
+        return {
+            "EvaluationResults": [
+                {"EvalActionName": name, "EvalDecision": "implicitDeny" if name in self.denied else "allowed"}
+                for name in asked["ActionNames"]
+                for _ in asked["ResourceArns"]
+            ]
+        }
 
     def get_function_configuration(self, FunctionName: str) -> dict[str, str]:  # noqa: N803
         if FunctionName in self.missing:
