@@ -31,6 +31,7 @@ READ_BYTES = 128 << 10
 MEMORY_SHARE = 8
 """A run or a partition of lines or values may have this part of a runner's memory: short ones take many times their
 bytes as Python objects."""
+_NUMBER_BYTES = 144
 COPIES = 3
 """What the supervisor holds beside a runner: input of the next task, output of this one, and output on its way."""
 SMALLEST_SHARE_BYTES = 1 << 20
@@ -52,10 +53,9 @@ class SortSizes:
 
 
 def block_share(record_bytes: int) -> float:
-    """The same for blocks, whose size is known: their bytes twice, each as an object of its own (33 bytes more, in
-    steps of 16), two places in lists and a number; and a quarter of it all to spare."""
-    each = -(-(record_bytes + 33) // 16) * 16 + 2 * 8 + 24
-    return 1.25 * (2 + each / record_bytes)
+    """The same for blocks, whose size is known: their bytes twice and, where no NumPy is installed, some 144 bytes for
+    the number of each, its place and what it is sorted by; and a quarter of it all to spare."""
+    return 1.25 * (2 + _NUMBER_BYTES / record_bytes)
 
 
 def sort_sizes(total_bytes: int, slots: int, memory_mb: int, share: float = MEMORY_SHARE) -> SortSizes:

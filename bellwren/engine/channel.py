@@ -89,7 +89,7 @@ class Channel:
         if failure:
             self._failures.append(failure)
 
-    def results(self, encoded: bytes, count: int) -> None:
+    def results(self, encoded: bytes | memoryview, count: int) -> None:
         """Add what ``count`` positions gave, joined; none of them failed."""
         self._end_if_forked()
         self._parts.append(encoded)
@@ -106,7 +106,7 @@ class Channel:
         self._forget()
         self._flushed = time.monotonic()
 
-    def done(self, head: dict[str, Any] | None = None, *body: bytes) -> None:
+    def done(self, head: dict[str, Any] | None = None, *body: bytes | memoryview) -> None:
         """Send the rest, and that the task has ended; the pieces of ``body`` arrive joined."""
         for stream in (sys.stdout, sys.stderr):
             # Whatever user code has made of them, and even if nothing: what it printed is to be in the log.
@@ -164,7 +164,7 @@ class Channel:
                 os.close(null)
 
     def _forget(self) -> None:
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | memoryview] = []
         self._failures: list[dict[str, Any]] = []
         self._consumed = 0
         self._count = 0

@@ -45,8 +45,9 @@ def live(sock: socket.socket, progress: Progress, slot: int, log_fd: int) -> Non
         except wire.Closed:
             return
         channel.begin(head)
+        task = operations.Task(setup["job_id"], stage, head, body, channel.pull)
         try:
-            operation(operations.Task(setup["job_id"], stage, head, body, channel.pull), functions, channel)
+            operation(task, functions, channel)
         except Paused as paused:
             channel.done({"paused": paused.position})
         except InputError as error:
@@ -60,6 +61,7 @@ def live(sock: socket.socket, progress: Progress, slot: int, log_fd: int) -> Non
         except OSError:
             # User code's own errors are its items' failures and do not come here.
             os._exit(LINE_CLOSED_EXIT)
+        del task, body  # or they would stay beside those of the next task while these arrive
 
 
 def _cut(code: memoryview, sizes: list[tuple[str, int]]) -> dict[str, memoryview]:

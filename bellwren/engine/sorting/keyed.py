@@ -79,7 +79,7 @@ class Sorter:
             of_rank.sort()
         return [value for of_rank in self._ranks for value in of_rank.values]
 
-    def run(self, block_bytes: int, note: dict[str, Any]) -> list[bytes]:
+    def run(self, block_bytes: int, note: dict[str, Any]) -> list[bytes | memoryview]:
         """The run of everything taken, in pieces."""
         blocks: list[bytes] = []
         counts: list[int] = []

@@ -159,7 +159,7 @@ def _merge_bytes(task: Task, channel: Channel) -> None:
 
 
 def _emit(
-    task: Task, channel: Channel, records: Sequence[Any], join: Callable[[Sequence[Any]], bytes]
+    task: Task, channel: Channel, records: Sequence[Any], join: Callable[[Any], bytes | memoryview]
 ) -> None:
     """Send the records from ``start`` on."""
     for start, end in _batches(records, task.start):
@@ -170,7 +170,8 @@ def _emit(
 def _batches(records: Sequence[Any], start: int) -> Iterator[tuple[int, int]]:
     if not records:
         return
-    mean = max(1, sum(map(len, records[:: max(1, len(records) // 1000)])) // min(len(records), 1000))
+    sample = range(0, len(records), max(1, len(records) // 1000))
+    mean = max(1, sum(len(records[at]) for at in sample) // len(sample))
     step = max(1, _BATCH_BYTES // mean)
     for at in range(start, len(records), step):
         yield at, min(at + step, len(records))

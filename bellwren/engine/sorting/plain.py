@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from bellwren.engine.sorting.forms import Form
+from bellwren.engine.sorting.forms import Buffer, Form
 from bellwren.engine.sorting.partition import Piece
 from bellwren.engine.sorting.ranks import ORDINARY
 from bellwren.engine.sorting.runs import Index, block_ends, run_pieces
@@ -14,7 +14,7 @@ from bellwren.engine.sorting.runs import Index, block_ends, run_pieces
 Limits = tuple[tuple[bytes, int] | None, tuple[bytes, int] | None]
 
 
-def sorted_run(form: Form, batch: Any, block_bytes: int) -> tuple[list[bytes], int]:
+def sorted_run(form: Form, batch: Any, block_bytes: int) -> tuple[list[Buffer], int]:
     """The run of one chunk's records, in pieces, and how many records it has."""
     records = form.sorted(batch)
     del batch
@@ -33,7 +33,7 @@ def sorted_run(form: Form, batch: Any, block_bytes: int) -> tuple[list[bytes], i
     return run_pieces(index, blocks, {"items": len(records), "failures": []}), len(records)
 
 
-def merged(form: Form, limits: Limits, fetched: Iterable[tuple[Piece, memoryview]]) -> list[Any]:
+def merged(form: Form, limits: Limits, fetched: Iterable[tuple[Piece, memoryview]]) -> Sequence[Any]:
     """The records of one partition in order, from the bytes of its pieces in the order of runs.
 
     Args:
@@ -52,5 +52,5 @@ def merged(form: Form, limits: Limits, fetched: Iterable[tuple[Piece, memoryview
         batches.append(batch)
     gathered = form.concat(batches)
     del batches
-    # What comes out of each run is in order, and Python's sort merges such stretches as they are.
+    # What comes out of each run is in order, and the sorts of Python and NumPy merge such stretches as they are.
     return form.sorted(gathered)

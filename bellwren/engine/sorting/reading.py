@@ -10,7 +10,8 @@ from typing import Any
 
 from bellwren.engine import records
 from bellwren.engine.operations import Task
-from bellwren.engine.sorting.forms import BlockForm, Form, LineForm
+from bellwren.engine.sorting.blocks import BlockForm
+from bellwren.engine.sorting.forms import Form, LineForm
 from bellwren.inputs.chunks import Chunk
 from bellwren.inputs.records import record_batches
 from bellwren.inputs.source import Piece
@@ -39,10 +40,8 @@ def batch_of(task: Task, raw: RawForm) -> Any:
     if raw.newline is None:
         if "pieces" not in task.head:
             return b"".join(piece.data for piece in pieces)
-        # Whole blocks one after the other, as they lie there already; where they came from is needed no more.
-        data = bytes(task.body)
-        task.body.release()
-        return data
+        # Whole blocks one after the other, as they lie there already.
+        return task.body
     return _lines(spec, chunk, pieces)
 
 

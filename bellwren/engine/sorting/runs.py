@@ -107,7 +107,9 @@ def _plain_keys(data: bytes | memoryview, blocks: int) -> list[bytes]:
     return [bytes(data[start:end]) for start, end in pairwise(ends)]
 
 
-def run_pieces(index: Index, blocks: Sequence[bytes], note: dict[str, Any]) -> list[bytes]:
+def run_pieces(
+    index: Index, blocks: Sequence[bytes | memoryview], note: dict[str, Any]
+) -> list[bytes | memoryview]:
     """The object of a run, in pieces, which are not joined: they are sent one by one."""
     coded = index.to_bytes()
     head = _HEAD.pack(_MAGIC, len(coded), sum(index.sizes))

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from bellwren.engine.sorting.forms import BlockForm, LineForm
+from bellwren.engine.sorting.blocks import BlockForm
+from bellwren.engine.sorting.forms import LineForm
 from tests.unit.engine.sorting.jobs import sort_keyed, sort_plain
 
 TASKS = 8

@@ -17,7 +17,7 @@ from bellwren import layout
 from bellwren.control.merging import lay_out
 from bellwren.engine.operations import Task
 from bellwren.engine.sorting import keyed, operations, partition, plain
-from bellwren.engine.sorting.forms import BlockForm
+from bellwren.engine.sorting.blocks import BlockForm
 from bellwren.engine.sorting.partition import MOST_ENTRIES, Piece, run_cuts, step_of, thinned
 from bellwren.engine.sorting.source import PieceSource, RunSource
 from tests.unit.engine.sorting.jobs import opened, plain_run, thin_limits

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from bellwren.engine.sorting import boundaries, keyed, partition, runs
-from bellwren.engine.sorting.forms import BlockForm, LineForm
+from bellwren.engine.sorting.blocks import BlockForm
+from bellwren.engine.sorting.forms import LineForm
 from bellwren.errors import InputError
 from tests.unit.engine.sorting.jobs import opened, plain_run
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellwren.engine.sorting.forms import BlockForm, LineForm
+from bellwren.engine.sorting.blocks import BlockForm
+from bellwren.engine.sorting.forms import LineForm
 from bellwren.errors import InputError
 from tests.unit.engine.sorting.jobs import sort_keyed, sort_plain
 
@@ -74,7 +75,7 @@ def test_blocks_that_share_most_of_their_keys_are_told_apart(
 ) -> None:
     task = [byte * shared + block[shared:] for block in task]
     (part,) = sort_plain(BlockForm(10, 9), [b"".join(task)], 1, 100)
-    assert part == sorted(task, key=lambda block: block[:9])
+    assert list(part) == sorted(task, key=lambda block: block[:9])
 
 
 @given(st.lists(numbers, min_size=1, max_size=5), counts, block_sizes, steps)
