@@ -128,6 +128,8 @@ class Store:
             bucket,
             client_options=_CLIENT,  # type: ignore[arg-type]
             retry_config=_RETRIES,  # type: ignore[arg-type]
+            # TLS keeps whole what is sent; a hash of it in each signature costs as much CPU as the rest of a write.
+            unsigned_payload=True,
             credential_provider=credential_provider,
             **options,
         )

@@ -15,6 +15,7 @@ from obstore.exceptions import BaseError
 from bellwren import store
 from bellwren.store import Store
 
+seen: list[bytes] = []
 _RESET = b""
 _DONE = b'HTTP/1.1 200 OK\r\nETag: "a"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
 _CONFLICT = b"HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -24,6 +25,7 @@ _THERE = b"HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\nConnection: 
 @pytest.fixture
 def answering(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Store]]:
     """A store whose requests get these answers in turn, each on a connection that then ends."""
+    seen.clear()
     monkeypatch.setattr(store, "_BROKEN_S", (0.01, 0.01, 0.01))
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -33,6 +35,7 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Store]]
                     request = b""
                     while not request.endswith(b"\r\n\r\nbody"):
                         request += connection.recv(65536)
+                    seen.append(request)
                     if answer == _RESET:
                         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     connection.sendall(answer)
@@ -84,3 +87,8 @@ def test_s3_is_found_in_china_too(region: str, host: str, monkeypatch: pytest.Mo
     for one in (by_option, Store("bucket", **keys)):
         signed = obstore.sign(one._s3, "GET", "key", timedelta(seconds=1))
         assert signed.startswith(f"https://{host}/bucket/key?")
+
+
+def test_what_tls_keeps_whole_is_not_hashed_for_the_signature_too(answering: Callable[..., Store]) -> None:
+    assert answering(_DONE).create("key", b"body")
+    assert b"\r\nx-amz-content-sha256: UNSIGNED-PAYLOAD\r\n" in seen[0]
