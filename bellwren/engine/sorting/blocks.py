@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any, overload
 
+from bellwren.buffers import buffer
 from bellwren.engine.sorting.forms import Buffer
 
 _WORTH_NUMPY_BYTES = 4 << 20
@@ -75,9 +76,15 @@ class BlockForm:
         )
         return batch[: found * self._size], batch[found * self._size :]
 
-    def concat(self, batches: Iterable[Buffer]) -> bytes:
+    def concat(self, batches: Iterable[Buffer]) -> Buffer:
         """One after the other."""
-        return b"".join(batches)
+        pieces = list(batches)
+        joined = buffer(sum(map(len, pieces)))
+        at = 0
+        for piece in pieces:
+            joined[at : at + len(piece)] = piece
+            at += len(piece)
+        return joined
 
     def sorted(self, batch: Buffer) -> Blocks:
         """By the leading bytes; equal ones stay in their order."""
@@ -116,15 +123,16 @@ def _numpy() -> ModuleType | None:
 def order_in_numpy(np: Any, batch: Buffer, size: int, key_bytes: int) -> Any:
     """Numbers of the blocks in the stable order of their first ``key_bytes``, as an array.
 
-    Sorted by eight bytes of the key as one number; then those that are equal so far by the next eight, and so on.
+    Sorted by eight bytes of the key as one number; then those that are equal so far by the next eight, and so on, and
+    at last by their own numbers: NumPy's unstable sort is three times as fast as its stable one.
     """
     keys = _rows(np, batch, size)[:, :key_bytes]
     word = _word(np, keys[:, :_WORD_BYTES])
-    order = np.argsort(word, kind="stable")
+    order = np.argsort(word)
     word = word[order]
     # Places in the order whose blocks may not be told apart yet, and for each the number of its group of equals.
     places, group = np.arange(len(order)), np.zeros(len(order), np.int64)
-    for start in range(_WORD_BYTES, key_bytes, _WORD_BYTES):
+    for start in range(_WORD_BYTES, key_bytes + _WORD_BYTES, _WORD_BYTES):
         first = np.ones(len(word), bool)
         first[1:] = (word[1:] != word[:-1]) | (group[1:] != group[:-1])
         tied = ~first
@@ -133,7 +141,7 @@ def order_in_numpy(np: Any, batch: Buffer, size: int, key_bytes: int) -> Any:
             break
         places, group = places[tied], np.cumsum(first)[tied]
         blocks = order[places]
-        word = _word(np, keys[blocks, start : start + _WORD_BYTES])
+        word = _word(np, keys[blocks, start : start + _WORD_BYTES]) if start < key_bytes else blocks
         by = np.lexsort((word, group))
         order[places], word = blocks[by], word[by]
     return order

@@ -18,9 +18,11 @@ def sorted_run(form: Form, batch: Any, block_bytes: int) -> tuple[list[Buffer], 
     """The run of one chunk's records, in pieces, and how many records it has."""
     records = form.sorted(batch)
     del batch
-    ends = block_ends(form.offsets(records), block_bytes, lambda at: len(form.key_bytes(records[at])))
+    offsets = form.offsets(records)
+    ends = block_ends(offsets, block_bytes, lambda at: len(form.key_bytes(records[at])))
     edges = [0, *ends]
-    blocks = [form.join(records[start:end]) for start, end in pairwise(edges)]
+    joined = memoryview(form.join(records))
+    blocks = [joined[offsets[start] : offsets[end]] for start, end in pairwise(edges)]
     keys = [form.key_bytes(records[start]) for start in edges[:-1]]
     last = form.key_bytes(records[-1]) if records else None
     index = Index(
