@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from bellwren import framing
+from bellwren.buffers import buffer
 from bellwren.errors import InputError, TaskFailure
 from bellwren.framing import Frame, Kind
 from bellwren.payload.codecs import decode, failure_line
@@ -45,7 +46,7 @@ def whole_part(format_: Format, encoded: list[bytes | memoryview], count: int) -
         encoded.clear()
         return joined
     # Its pages come into being as they are written, while the pieces go.
-    whole = memoryview(bytearray(size))
+    whole = buffer(size)
     while encoded:
         piece = encoded.pop()
         whole[size - len(piece) : size] = piece

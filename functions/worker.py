@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from typing import Any
 
-from bellwren.engine import runner, supervisor
+from bellwren.engine import operations, runner, supervisor
 from bellwren.engine.nursery import Nursery
 from functions.log import logged
 
 _environment = {"cold": True}
 """An environment of Lambda serves one invocation after the other; the first had to wait for it to start."""
 _JOBS_BUCKET = os.environ.get("BELLWREN_JOBS_BUCKET", "")
+
+# What is loaded by now stays: a collection in any of the processes that are forked from here need not look through it,
+# nor get pages of its own by doing so.
+gc.collect()
+gc.freeze()
 
 
 @logged
@@ -30,6 +36,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         cold=_environment["cold"],
     )
     _environment["cold"] = False
+    operations.load_ahead(event["stage"])
     return Nursery(
         lambda control, progress, _: supervisor.live(assignment, control, progress),
         runner.live,

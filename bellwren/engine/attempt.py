@@ -139,15 +139,15 @@ class Attempt:
         head, body = self._message(work, done, stop)
         pull = work.open() if work.open else None
         try:
-            await wire.write(runner.writer, Kind.TASK, head, *body)
+            await wire.write(runner.line, Kind.TASK, head, *body)
             while True:
-                kind, answer, data = await wire.read(runner.reader)
+                kind, answer, data = await wire.read(runner.line)
                 if kind in (Kind.NEED, Kind.ASK):
                     reply, parts = await _served(work, pull, kind, answer, data)
-                    await wire.write(runner.writer, Kind.BLOCK, reply, *parts)
+                    await wire.write(runner.line, Kind.BLOCK, reply, *parts)
                 elif kind is Kind.STEP:
                     ask_at = await self._trail.step(answer["position"])
-                    await wire.write(runner.writer, Kind.GO, {"ask_at": ask_at})
+                    await wire.write(runner.line, Kind.GO, {"ask_at": ask_at})
                 elif kind is Kind.REFUSED:
                     raise Refused(answer)
                 else:

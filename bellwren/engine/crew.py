@@ -17,7 +17,6 @@ from bellwren.engine.nursery import Progress, describe_exit
 from bellwren.engine.wire import Kind
 from bellwren.errors import InputError
 
-_STREAM_LIMIT = 1 << 20
 _LAST_WORDS_S = 0.1
 """How long what a dead runner had sent may take to arrive, if a child of it keeps the line open."""
 _SILENCE_S = 0.5
@@ -47,8 +46,7 @@ class Runner:
 
     slot: int
     pid: int
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
+    line: socket.socket
     log_fd: int
     log: Log = field(default_factory=Log)
     killed_for: str = ""
@@ -64,7 +62,8 @@ class Runner:
 
     def hang_up(self) -> None:
         """Expect nothing further from it."""
-        self.writer.transport.abort()
+        with contextlib.suppress(OSError):
+            self.line.shutdown(socket.SHUT_RDWR)
 
     def kill(self, why: str) -> None:
         """End the runner and everything in its process group."""
@@ -118,16 +117,15 @@ class Crew:
         spawned = self._spawned[slot] = loop.create_future()
         self._say({"spawn": slot, "memory_bytes": self._memory_bytes})
         pid, (data_fd, log_fd) = await spawned
-        reader, writer = await asyncio.open_connection(
-            sock=socket.socket(fileno=data_fd), limit=_STREAM_LIMIT
-        )
+        line = socket.socket(fileno=data_fd)
+        line.setblocking(False)
         os.set_blocking(log_fd, False)
-        runner = Runner(slot, pid, reader, writer, log_fd)
+        runner = Runner(slot, pid, line, log_fd)
         loop.add_reader(log_fd, self._read_log, runner)
         self.runners[slot] = runner
         try:
-            await wire.write(writer, Kind.SETUP, {**setup, "slot": slot}, code)
-            kind, head, _ = await wire.read(reader)
+            await wire.write(line, Kind.SETUP, {**setup, "slot": slot}, code)
+            kind, head, _ = await wire.read(line)
         except (wire.Closed, ConnectionError) as error:
             status = await self.ended(runner)
             if runner.killed_for in ("deadline", "outrun"):
@@ -155,7 +153,7 @@ class Crew:
         with contextlib.suppress(OSError):
             os.close(runner.log_fd)
         runner.log_fd = -1
-        runner.writer.close()
+        runner.line.close()
         if self.runners.get(runner.slot) is runner:
             del self.runners[runner.slot]
         return status

@@ -254,6 +254,12 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
+def load_ahead(stage: str) -> None:
+    """Import what supervisor and runners of a stage of that name need, where they are forked from: once for all."""
+    if stage in ("sort", "merge"):
+        from bellwren.engine.sorting import operations, source  # noqa: F401, PLC0415  as above
+
+
 def operation_of(stage: Stage) -> Operation:
     """What a runner does with the tasks of a stage."""
     operation = OPERATIONS[stage.operation]

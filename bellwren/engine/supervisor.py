@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bellwren import layout
+from bellwren.buffers import keep_large_blocks
 from bellwren.control.status import FINAL
 from bellwren.engine import bundles, outrun, sources
-from bellwren.engine.allocator import return_large_blocks
 from bellwren.engine.capacity import results_bytes, runner_memory_bytes, vcpus
 from bellwren.engine.claims import Claims, claim_order, home_run, leftover_order
 from bellwren.engine.commit import Committer
@@ -64,7 +64,7 @@ class Assignment:
 
 def live(assignment: Assignment, control: socket.socket, progress: Progress) -> None:
     """The supervisor process: its whole life, from fork to exit."""
-    return_large_blocks()
+    keep_large_blocks()
     asyncio.run(_live(assignment, control, progress))
 
 

@@ -13,9 +13,10 @@ import struct
 from enum import IntEnum
 from typing import Any
 
+from bellwren.buffers import buffer
+
 _FRAME = struct.Struct(">BQ")
 _LENGTH = struct.Struct(">I")
-_STRIDE_BYTES = 1 << 20
 _MOST_BYTES = 10 << 30
 """No environment of Lambda has more memory than that."""
 
@@ -61,61 +62,50 @@ def receive(sock: socket.socket) -> tuple[Kind, dict[str, Any], memoryview]:
     return _opened(Kind(kind), _exactly(sock, length))
 
 
-async def write(
-    writer: asyncio.StreamWriter, kind: Kind, head: dict[str, Any], *parts: bytes | memoryview
-) -> None:
-    """Send one frame (the supervisor's side)."""
+async def write(sock: socket.socket, kind: Kind, head: dict[str, Any], *parts: bytes | memoryview) -> None:
+    """Send one frame (the supervisor's side); the socket does not block."""
+    loop = asyncio.get_running_loop()
     document = json.dumps(head).encode()
     length = _LENGTH.size + len(document) + sum(len(part) for part in parts)
-    writer.write(_FRAME.pack(kind, length) + _LENGTH.pack(len(document)) + document)
+    await loop.sock_sendall(sock, _FRAME.pack(kind, length) + _LENGTH.pack(len(document)) + document)
     for part in parts:
-        view = memoryview(part)
-        for start in range(0, len(view), _STRIDE_BYTES):
-            writer.write(view[start : start + _STRIDE_BYTES])
-            await writer.drain()
-    await writer.drain()
+        await loop.sock_sendall(sock, part)
 
 
-async def read(reader: asyncio.StreamReader) -> tuple[Kind, dict[str, Any], memoryview]:
-    """Wait for one frame (the supervisor's side).
+async def read(sock: socket.socket) -> tuple[Kind, dict[str, Any], memoryview]:
+    """Wait for one frame (the supervisor's side). Its bytes are received where they stay, and not copied.
 
     Raises:
         Closed: if the runner is gone, also in the middle of a frame.
     """
     try:
-        kind, length = _FRAME.unpack(await reader.readexactly(_FRAME.size))
-        return _opened(Kind(kind), await _large(reader, length))
-    except (asyncio.IncompleteReadError, ConnectionError, ValueError, struct.error) as error:
+        kind, length = _FRAME.unpack(await _receive(sock, _FRAME.size))
+        if length > _MOST_BYTES:
+            raise Closed  # no runner of ours writes such a frame: user code wrote to the line
+        return _opened(Kind(kind), await _receive(sock, length))
+    except (ConnectionError, ValueError, struct.error) as error:
         raise Closed from error
 
 
-async def _large(reader: asyncio.StreamReader, length: int) -> bytes | bytearray:
-    """Exactly so many bytes. Many are taken in strides: the reader's own buffer then stays small, and in cache."""
-    if length > _MOST_BYTES:
-        raise Closed  # no runner of ours writes such a frame: user code wrote to the line
-    if length <= _STRIDE_BYTES:
-        return await reader.readexactly(length)
-    data = bytearray(length)
-    view = memoryview(data)
+async def _receive(sock: socket.socket, length: int) -> memoryview:
+    loop = asyncio.get_running_loop()
+    data = view = buffer(length)
     while view:
-        piece = await reader.read(min(len(view), _STRIDE_BYTES))
-        if not piece:
+        count = await loop.sock_recv_into(sock, view)
+        if not count:
             raise Closed
-        view[: len(piece)] = piece
-        view = view[len(piece) :]
+        view = view[count:]
     return data
 
 
-def _opened(kind: Kind, frame: bytes | bytearray) -> tuple[Kind, dict[str, Any], memoryview]:
-    view = memoryview(frame)
+def _opened(kind: Kind, frame: memoryview) -> tuple[Kind, dict[str, Any], memoryview]:
     (length,) = _LENGTH.unpack_from(frame)
-    head = json.loads(bytes(view[_LENGTH.size : _LENGTH.size + length]))
-    return kind, head, view[_LENGTH.size + length :]
+    head = json.loads(bytes(frame[_LENGTH.size : _LENGTH.size + length]))
+    return kind, head, frame[_LENGTH.size + length :]
 
 
-def _exactly(sock: socket.socket, length: int) -> bytearray:
-    data = bytearray(length)
-    view = memoryview(data)
+def _exactly(sock: socket.socket, length: int) -> memoryview:
+    data = view = buffer(length)
     while view:
         count = sock.recv_into(view)
         if not count:

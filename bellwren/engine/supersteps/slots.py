@@ -58,8 +58,8 @@ class Slot:
         """
         watcher = asyncio.create_task(self._watch(runner)) if self.timeout_s else None
         try:
-            await wire.write(runner.writer, Kind.TASK, {"start": 0, "skip": {}, **head}, *body)
-            kind, answer, data = await wire.read(runner.reader)
+            await wire.write(runner.line, Kind.TASK, {"start": 0, "skip": {}, **head}, *body)
+            kind, answer, data = await wire.read(runner.line)
         except (ConnectionError, wire.Closed) as error:
             position, _ = self.crew.progress.get(self.number)
             status = await self.crew.ended(runner)
