@@ -64,7 +64,7 @@ MODELS = ("ernest", "bell", "bellamy", "bellamy-local", "ours", FLOOR)
 
 
 def evaluate(executions: Sequence[Execution], options: Options, say: Say) -> dict[str, Summary]:
-    """Errors of every model on one algorithm. The contexts of all seeds go to a family at once, since some train side by
+    """Errors of every model on one algorithm. A family gets the contexts of all seeds at once: some train side by
     side."""
     drawn = [
         fold
@@ -125,6 +125,8 @@ def read(
     found: dict[str, list[Execution]] = {}
     for run in imported.executions:
         found.setdefault(run.algorithm, []).append(run)
+    if not found:
+        raise ValueError(f"no sound execution record in {folder}: {tables.sources(imported)}")
     missing = [name for name in algorithms if name not in found]
     if missing:
         raise ValueError(
@@ -169,13 +171,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.plot:
         for path in tables.draw(results, asked.plot):
             print(f"drawn: {path}")
-    return 0
+    empty = [name for name, found in results.items() if not found]
+    if empty:
+        print(f"evaluate: too few contexts or scale-outs to test {', '.join(empty)}", file=sys.stderr)
+    return 1 if empty else 0
 
 
 def _check_models(names: Sequence[str]) -> None:
     unknown = sorted(set(names) - set(MODELS))
     if unknown:
         raise ValueError(f"no model named {', '.join(unknown)}; there are {', '.join(MODELS)}")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 0")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if _count(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -188,12 +205,12 @@ def _parser() -> argparse.ArgumentParser:
         help="JSON file that says what the columns mean (default: mapping.json in the folder)",
     )
     add("--algorithms", default="", help="only these, by comma")
-    add("--contexts", type=int, default=7, help="target contexts drawn for each seed; 0: all (default 7)")
-    add("--seeds", type=int, default=3, help="how often contexts and runs are drawn (default 3)")
+    add("--contexts", type=_count, default=7, help="target contexts drawn for each seed; 0: all (default 7)")
+    add("--seeds", type=_positive, default=3, help="how often contexts and runs are drawn (default 3)")
     add("--filtered", action="store_true", help="learn only from contexts of other size and parameters")
     add("--models", default="", help=f"only these, by comma, of {', '.join(MODELS)}")
-    add("--splits", type=int, default=SPLITS, help="draws of the runs shown, for each context and n")
-    add("--epochs", type=int, default=800, help="of Bellamy's pre-training (the paper: 2500)")
+    add("--splits", type=_positive, default=SPLITS, help="draws of the runs shown, for each context and n")
+    add("--epochs", type=_positive, default=800, help="of Bellamy's pre-training (the paper: 2500)")
     add("--json", type=Path, help="write the results here")
     add("--plot", type=Path, help="draw the curves into this folder")
     return parser

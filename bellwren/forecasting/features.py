@@ -21,7 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bellwren.forecasting.text import WIDTH, text_code
-from bellwren.records.execution import BYTES, ITEMS, MEMORY_MB, RESOURCES, SLOTS, TASKS, Execution, Value
+from bellwren.machines import machine
+from bellwren.records.execution import (
+    BYTES,
+    ITEMS,
+    MACHINE,
+    MEMORY_MB,
+    RESOURCES,
+    SLOTS,
+    TASKS,
+    Execution,
+    Value,
+)
 
 Array: TypeAlias = NDArray[np.float64]
 Level: TypeAlias = Literal["property", "row"]
@@ -33,9 +44,17 @@ LOAD = "load"
 FIT = "fit"
 IMBALANCE = "imbalance"
 TOTAL_SLOTS = "total slots"
+CLOCK = "clock"
+DISK = "disk"
+SPEEDS = (CLOCK, DISK)
+"""How fast the machine is, for each of its slots, by its data sheet; without one, as the middle of those seen."""
 _SPREAD_OF_LOG1P = 100.0
 _VOLUMES = frozenset({BYTES, ITEMS, TASKS})
 """What there is always some of."""
+_MOST = 1e3
+"""No encoded number is larger: of what lies so many ranges away, nothing is known but that it is far."""
+_LEAST = 1e-200
+"""Of the greatest number of a property: what is less counts as so much."""
 _BEYOND = math.log(1.25)
 """A number more than a quarter beyond the range seen in training is far from what the model knows."""
 
@@ -85,6 +104,7 @@ class Feature:
             else:
                 scaled = (values - self.shift) / self.spread
         known = np.isfinite(scaled)
+        scaled = np.clip(scaled, -_MOST, _MOST)
         return np.stack([np.where(known, scaled, 0.0), np.where(known, 0.0, 1.0)], axis=1)
 
     def flag(self, value: Value | None) -> str | None:
@@ -233,6 +253,12 @@ def derived(properties: Mapping[str, Value], choices: Choices) -> dict[str, Arra
         out[LOAD] = load / (workers * np.where(np.isfinite(slots), slots, 1.0))
     if volume:
         out[FIT] = volume / (workers * memory * 1e6)
+    name = properties.get(MACHINE)
+    sheet = machine(name) if isinstance(name, str) else None
+    if sheet:
+        per_slot = np.where(np.isfinite(slots), slots, 1.0)
+        out[CLOCK] = np.full(len(workers), sheet.clock_ghz)
+        out[DISK] = sheet.disk_mbit_s / per_slot
     if tasks:
         out[IMBALANCE] = np.ceil(tasks / workers) * workers / tasks
     return out
@@ -260,6 +286,12 @@ def learn_schema(executions: Iterable[Execution]) -> Schema:
         if finite and (name == INVERSE or not any(_same_but_for_unit(values, other) for other in kept)):
             features.append(_learn(name, finite, "row"))
             kept += [] if name == INVERSE else [values]
+    for name in SPEEDS:
+        finite = [
+            value for row in known for value in row.get(name, np.zeros(0)).tolist() if math.isfinite(value)
+        ]
+        if finite:
+            features.append(_learn(name, finite, "row"))
     workers = [run.workers for run in runs]
     return Schema(tuple(features), min(workers), max(workers), tuple(sorted(contexts)))
 
@@ -285,7 +317,9 @@ def _learn(name: str, values: Sequence[Value | None], level: Level) -> Feature:
     if low > 0 and (level == "row" or name in _VOLUMES):
         return Feature(name, level, "log", float(np.median(np.log(numbers))), 1.0, low, high)
     least = float(np.abs(numbers[numbers != 0]).min()) if np.any(numbers != 0) else 1.0
-    if low > 0 or max(abs(low), abs(high)) / least > _SPREAD_OF_LOG1P:
+    most = max(abs(low), abs(high))
+    least = max(least, most * _LEAST)
+    if low > 0 or most / least > _SPREAD_OF_LOG1P:
         # A parameter or share may be 0 one day though none was so far, and near 0 its effect fades: log(1 + x / least).
         scaled = np.sign(numbers) * np.log1p(np.abs(numbers) / least)
         return Feature(name, level, "log1p", float(np.median(scaled)), least, low, high)

@@ -14,11 +14,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bellwren.forecasting.features import Array
 
 DEGREES_OF_FREEDOM = 4.0
 """Of the noise of single runs: the customary choice between Gaussian and Cauchy (Lange et al., section 4)."""
+CLIFF = 0.1
+"""How often the heaviest choice of a context is taken to lie beyond a cliff before it is seen; the e-folds of its
+excess are then exponentially distributed, with mean 1."""
+_SAME = 1e-6
 _ROUNDS = 6
 _LOWER_QUARTILE = 0.6745
 LOW, HIGH = 0.05, 0.95
@@ -85,10 +90,70 @@ class Prediction:
 
 
 def condition(prior: Prior, runtimes_s: Array) -> tuple[Array, Array]:
-    """Mean and variance of each candidate's expected log-runtime once these runs are seen. Shapes [B], [B]."""
+    """Mean and variance of each candidate's expected log-runtime once these runs are seen. Shapes [B], [B].
+
+    A mixture of two explanations, each weighed by how well it foresees the runs. Either the context is as a whole
+    slower or faster than was expected. Or its heaviest choice, the one expected to take longest, lies beyond a cliff
+    (the data no longer fits the memory): then it says nothing of lighter candidates. Of others both say alike.
+    """
     if runtimes_s.size == 0:
         return prior.mean, prior.variance
     residual = np.log(runtimes_s) - prior.record_mean
+    mean, variance = _shifted(prior, residual)
+    edge = float(prior.record_mean.max()) - _SAME
+    below = prior.mean < edge
+    lighter, heaviest = np.flatnonzero(prior.record_mean < edge), np.flatnonzero(prior.record_mean >= edge)
+    expected, own = _foreseen(prior, int(heaviest[0]), lighter, residual)
+    excess = float(np.median(residual[heaviest])) - expected
+    if excess <= 0 or not below.any():
+        return mean, variance
+    # p(cliff) p(excess | cliff) against (1 - p(cliff)) p(excess | none), the lighter runs given.
+    cliff = math.log(CLIFF) - excess
+    none = math.log1p(-CLIFF) + _student(excess, own, DEGREES_OF_FREEDOM + lighter.size)
+    share = np.where(below, 1 / (1 + math.exp(min(none - cliff, 700.0))), 0.0)
+    flat, doubt = prior.mean, prior.variance
+    if lighter.size:
+        flat, doubt = _shifted(_only(prior, lighter), residual[lighter])
+    mixed = (1 - share) * mean + share * flat
+    return mixed, (1 - share) * (variance + (mean - mixed) ** 2) + share * (doubt + (flat - mixed) ** 2)
+
+
+def _only(prior: Prior, runs: NDArray[np.int_]) -> Prior:
+    """The same of some of the runs seen."""
+    return Prior(
+        mean=prior.mean,
+        variance=prior.variance,
+        noise=prior.noise,
+        record_mean=prior.record_mean[runs],
+        record_noise=prior.record_noise[runs],
+        cross=prior.cross[:, runs],
+        record_covariance=prior.record_covariance[np.ix_(runs, runs)],
+    )
+
+
+def _foreseen(prior: Prior, run: int, others: NDArray[np.int_], residual: Array) -> tuple[float, float]:
+    """Mean and deviation of one run's residual, by those of the others."""
+    covariance, noise = prior.record_covariance, np.maximum(prior.record_noise, 1e-10)
+    variance = float(covariance[run, run] + noise[run])
+    if not others.size:
+        return 0.0, math.sqrt(variance)
+    known = covariance[np.ix_(others, others)] + np.diag(noise[others])
+    gain = np.linalg.solve(known, np.column_stack([residual[others], covariance[others, run]]))
+    mean = float(covariance[run, others] @ gain[:, 0])
+    left = max(variance - float(covariance[run, others] @ gain[:, 1]), float(noise[run]))
+    distance = float(residual[others] @ gain[:, 0])
+    scale = (DEGREES_OF_FREEDOM + distance) / (DEGREES_OF_FREEDOM + others.size)
+    return mean, math.sqrt(scale * left)
+
+
+def _student(value: float, scale: float, freedom: float) -> float:
+    """Log density of Student's t."""
+    constant = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - 0.5 * math.log(freedom * math.pi)
+    return constant - math.log(scale) - (freedom + 1) / 2 * math.log1p((value / scale) ** 2 / freedom)
+
+
+def _shifted(prior: Prior, residual: Array) -> tuple[Array, Array]:
+    """As `condition`, where the runs tell of the context as a whole."""
     covariance, noise = prior.record_covariance, np.maximum(prior.record_noise, 1e-10)
     weight, scale, runs = np.ones_like(residual), 1.0, residual.size
     for _ in range(_ROUNDS):

@@ -230,6 +230,8 @@ def _execution(line: _Line) -> Execution:
     for meaning in ("workers", "runtime"):
         if meaning not in fixed:
             raise ValueError(f"no {meaning}")
+    if clusters and fixed["workers"] <= 0:
+        raise ValueError(f"workers is {fixed['workers']:g}; the sums over all workers need a number above 0")
     for own in clusters:
         properties[own] = float(properties[own]) / fixed["workers"]
     return Execution(algorithm, fixed["workers"], fixed["runtime"], properties, kinds, line.where)

@@ -29,6 +29,15 @@ def test_pretraining_learns_the_scale_of_the_runtimes(model: Pretrained) -> None
     assert model.deviation < 0.5
 
 
+def test_the_same_seed_gives_the_same_model_whatever_was_drawn_before() -> None:
+    weights = []
+    for before in (1, 2):
+        torch.manual_seed(before)
+        found = pretrain([RUNS], Pretraining(epochs=3), seed=0)[0]
+        weights.append(found.stack.get_parameter("z1_weight"))
+    assert torch.equal(*weights)
+
+
 def test_a_model_of_a_stack_does_not_touch_its_neighbours() -> None:
     few = [RUNS[:3], RUNS[24:27]]
     together = finetune([None, None], few, "local", epochs=30)

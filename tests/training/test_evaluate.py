@@ -81,3 +81,23 @@ def test_what_is_missing_or_unknown_is_named(
     (tmp_path / "odd.csv").write_text("cores,took\n1,2\n")
     assert main(["--records", str(tmp_path)]) == 2
     assert "schema and units are unknown" in capsys.readouterr().err
+
+
+def test_nothing_to_evaluate_is_said_and_is_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.csv").write_text("Nodes,Runtime\n")
+    assert main(["--records", str(tmp_path)]) == 2
+    assert "no sound execution record" in capsys.readouterr().err
+    (tmp_path / "one.csv").write_text("Nodes,Runtime\n4,100\n")
+    assert main(["--records", str(tmp_path), "--models", "ernest,floor"]) == 1
+    assert "too few contexts or scale-outs to test one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option", [("--seeds", "0"), ("--contexts", "-1"), ("--splits", "0"), ("--epochs", "x")]
+)
+def test_counts_that_cannot_be_are_refused(folder: Path, option: tuple[str, str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main(["--records", str(folder), *option])
+    assert refused.value.code == 2

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bellwren.forecasting.features import Choices
-from bellwren.records.execution import Execution
+from bellwren.records.execution import Execution, Value
 from tests.training import synthetic
 from training.ours.family import Ours, OursGeneral
 
@@ -108,6 +108,43 @@ def test_exact_duplicates_one_scale_out_constant_missing_and_text_properties_are
     )
     assert np.all(np.isfinite(said.high_s))
     assert 5 < said.median_s[0] < 25
+
+
+ODD: dict[str, list[dict[str, Value]]] = {
+    "nothing but zeros": [{"bytes": 0.0, "k": 0.0}, {"bytes": 0.0, "k": 0.0, "z": 0.0}, {"k": 0.0}],
+    "numbers below zero": [{"bytes": 1e9, "k": k} for k in (-5.0, -1.0, 0.0, 7.0)],
+    "hundreds of orders": [{"bytes": b, "k": k} for b in (1e3, 1e24) for k in (1e-300, 1e300)],
+    "texts among numbers": [{"bytes": 1e9, "k": "x"}, {"bytes": 2e9, "k": 3.0}, {"bytes": 3e9}],
+    "machines with and without data sheets": [
+        {"bytes": 1e9, "machine_type": "m4.2xlarge", "slots": 8.0},
+        {"bytes": 2e9, "machine_type": "c3.large"},
+        {"bytes": 3e9, "machine_type": "my-box"},
+    ],
+}
+
+
+@pytest.mark.parametrize("properties", ODD.values(), ids=ODD)
+def test_whatever_the_records_hold_and_whatever_is_asked_the_answer_is_finite_and_positive(
+    properties: list[dict[str, Value]],
+) -> None:
+    general = Ours().fit(
+        [Execution("odd", x, 5 + 60 / x, given) for given in properties for x in (1.0, 2.0, 4.0)]
+    )
+    shown = [Execution("odd", 2.0, 3e7), Execution("odd", 2.0, 1.0), Execution("odd", 1.0, 1e-6)]
+    asked: list[dict[str, Value]] = [
+        {},
+        {"bytes": 1e24, "k": 1e300, "machine_type": "r4.xlarge", "slots": 4.0},
+        {"bytes": "text", "k": -1e300, "machine_type": 5.0, "new": "x"},
+    ]
+    for target in asked:
+        for runs_shown in ([], shown[:1], shown):
+            said = general.adapt(runs_shown).predict(
+                target, Choices.grid([(1, None), (7, 128.0), (1e6, 1e4)])
+            )
+            for part in vars(said).values():
+                assert np.all(np.isfinite(part))
+                assert np.all(part > 0)
+            assert np.all((said.low_s <= said.median_s) & (said.median_s <= said.high_s))
 
 
 def test_the_same_seed_gives_the_same_model() -> None:

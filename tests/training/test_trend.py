@@ -100,3 +100,47 @@ def test_where_slots_are_known_more_memory_is_not_taken_for_speed() -> None:
     asked: dict[str, Value] = {"bytes": 1.5e10, "machine_type": "c", "memory_mb": 16e3, "slots": 8.0}
     said = Ours().fit(measured).adapt(()).predict(asked, Choices.grid([(4, 16e3)], slots=8.0))
     assert said.median_s[0] < 1.3 * (1.5e10 / 1e8 / 4)
+
+
+def test_rounds_that_are_no_longer_taken_cost_nothing_and_fewer_cost_in_proportion() -> None:
+    """Converged after 50 rounds: what is between 1 and 50 was never run."""
+    measured = [
+        Execution("iterate", x, 5 + min(rounds, 50.0) * size / 1e9 / x, {"bytes": size, "rounds": rounds})
+        for size in (1e9, 2e9, 4e9)
+        for rounds in (1.0, 50.0, 100.0)
+        for x in SCALE_OUTS
+    ]
+    for rounds, taken in ((25.0, 25.0), (75.0, 50.0), (1000.0, 50.0)):
+        _, said = foreseen(measured, {"bytes": 2e9, "rounds": rounds}, SCALE_OUTS)
+        np.testing.assert_allclose(said, [5 + taken * 2 / x for x in SCALE_OUTS], rtol=0.15)
+
+
+def sorting(machines: dict[str, float], slots: float | None = 8.0) -> list[Execution]:
+    """A job that waits for its disks, on machines of so many Mbit/s."""
+    known: dict[str, Value] = {} if slots is None else {"slots": slots}
+    return [
+        Execution("sort", x, 5 + size / 1e4 / speed / x, {"bytes": size, "machine_type": name, **known})
+        for name, speed in machines.items()
+        for size in (1e10, 1.5e10, 2e10)
+        for x in SCALE_OUTS
+    ]
+
+
+@pytest.mark.parametrize("slots", [8.0, None])
+def test_a_machine_never_seen_is_as_fast_as_its_data_sheet_says_of_what_bounds_the_job(
+    slots: float | None,
+) -> None:
+    """Of two machines the one has faster processors and equal disks, and gains nothing by them."""
+    measured = sorting({"c4.2xlarge": 1000.0, "m4.2xlarge": 1000.0}, slots)
+    asked: dict[str, Value] = {"bytes": 1.5e10, "machine_type": "r4.2xlarge"}
+    said = Ours().fit(measured).adapt(()).predict(asked, Choices.grid([(4, None)], slots=slots))
+    same = (
+        Ours()
+        .fit(measured)
+        .adapt(())
+        .predict({**asked, "machine_type": "mine"}, Choices.grid([(4, None)], slots=slots))
+    )
+    true = sorting({"r4.2xlarge": 1700.0})
+    (run,) = (one for one in true if one.workers == 4 and one.properties["bytes"] == 1.5e10)
+    assert abs(np.log(said.median_s[0] / run.runtime_s)) < 0.25
+    assert same.median_s[0] == pytest.approx(5 + 1.5e10 / 1e4 / 1000 / 4, rel=0.2)

@@ -112,7 +112,9 @@ def pretrain(sets: Sequence[Sequence[Execution]], settings: Pretraining, seed: i
     train, runtimes, weights = stack_inputs(_repeat(fitted, copies), _repeat(scalings, copies))
     check = stack_inputs(_repeat(checked, copies), _repeat(scalings, copies))
     rates = torch.tensor([rate for _ in sets for rate in settings.rates])
-    best = _train(stack, Data(tabulate(train), runtimes, weights, check), rates, settings, generator)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)  # of the dropout, which takes no generator
+        best = _train(stack, Data(tabulate(train), runtimes, weights, check), rates, settings, generator)
     out = []
     for at in range(len(sets)):
         losses = best.loss[at * copies : (at + 1) * copies]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bellwren.forecasting.features import FIT, INVERSE, LOAD, LOG_WORKERS, TOTAL_SLOTS, Array, Schema
+from bellwren.forecasting.features import FIT, INVERSE, LOAD, LOG_WORKERS, SPEEDS, TOTAL_SLOTS, Array, Schema
 from bellwren.records.execution import MEMORY_MB, SLOTS
 
 
@@ -63,7 +63,7 @@ def lay_out(schema: Schema) -> Layout:
     trends = {INVERSE, LOG_WORKERS} if TOTAL_SLOTS in row else {INVERSE}
     return Layout(
         properties=tuple(Block(name, columns) for name, columns in schema.columns("property").items()),
-        rows=tuple(block for name, block in row.items() if name not in trends),
+        rows=tuple(block for name, block in row.items() if name not in trends and name not in SPEEDS),
         trends=tuple(block for name, block in row.items() if name in trends),
         chosen=tuple(row[name] for name in (LOG_WORKERS, MEMORY_MB, SLOTS) if name in row),
         gates=gates or (Gate(workers, -1.0),),

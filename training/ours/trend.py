@@ -6,6 +6,10 @@ tree aggregation, all-to-one cost), each in proportion to the data or not, and m
 characteristic. Costs add up, which a process on log-runtime can only learn from many contexts; and
 sums of costs go on sensibly beyond the sizes and parameters measured.
 
+Where the machines have data sheets, parallel work is a sum of two: what their processors do and what their disks do,
+each 1/(P x speed). Which of them a job is bound by is learned from machines that differ in one and not in
+another; what the records cannot tell apart is shared alike.
+
 Terms of properties are taken in one by one, as long as contexts left out are foreseen better. The weights are found by
 non-negative least squares of relative errors. Little to learn from leaves the prior: the law that runtime grows with
 the data and falls with the workers, both less than in proportion, because part of every job is fixed cost.
@@ -14,7 +18,8 @@ the data and falls with the workers, both less than in proportion, because part 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -23,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls  # type: ignore[import-untyped]
 from torch import Tensor
 
-from bellwren.forecasting.features import LOG_WORKERS, TOTAL_SLOTS, Array, Feature, Schema
+from bellwren.forecasting.features import LOG_WORKERS, SPEEDS, TOTAL_SLOTS, Array, Feature, Schema
 from bellwren.records.execution import BYTES, ITEMS
 from training.cells import Cells
 
@@ -36,18 +41,24 @@ GAIN = 0.97
 BEYOND = 0.5
 """Share of its further growth that an effect keeps above the highest value seen: many saturate, and trends that are
 damped foresee better than those that go on (Gardner and McKenzie, "Forecasting Trends in Time Series", 1985)."""
+CAPS = 12
+"""Steps from the least to the greatest value seen, at which a capped effect may end."""
+ALIKE = 1e-3
+"""Errors of log-runtime that differ by no more are alike, and the term that comes first is taken."""
 FOLDS = 5
 _SLOPE_OF_VOLUME, _SLOPE_OF_WORKERS = 0.75, -0.5
 _LAW_REACH = 4.0
 """The law is laid on at a quarter and at four times of what was measured..."""
 _LAW_WEIGHT = 0.02
 """...and counts as this part of one cell measured."""
+_ALIKE = 1e-4
+"""Weight of the squares of all weights against those of the errors: what cannot be told apart is shared alike."""
 _TINY = 1e-9
 _FAR = 1e6
 """No property is followed further than this many times its greatest value seen."""
 
 Scaling = Literal["constant", "inverse", "log", "linear"]
-Shape = Literal["linear", "rising", "falling"]
+Shape = Literal["linear", "rising", "falling", "capped"]
 _FIXED: tuple[Scaling, ...] = ("constant", "inverse", "log", "linear")
 _OF_VOLUME: tuple[Scaling, ...] = ("constant", "inverse", "log")
 _OF_PROPERTIES: tuple[Scaling, ...] = ("constant", "inverse")
@@ -61,7 +72,10 @@ class Effect:
     """In the property block."""
     feature: Feature
     shape: Shape
-    """linear: x / highest; rising: log(1 + x / lowest); falling: log(1 + highest / x); each over its greatest value."""
+    """linear: x / highest; rising: log(1 + x / lowest); falling: log(1 + highest / x); each over its greatest value.
+    capped: x up to the cap, and no further: the rounds that an iterative job may take are no longer taken once it has
+    converged."""
+    cap: float = math.inf
 
     def of(self, properties: Tensor) -> Tensor:
         """Its value for each context. Shape [C]."""
@@ -70,6 +84,8 @@ class Effect:
         top = math.log1p(high / least)
         if self.shape == "falling":
             return torch.log1p(high / value.clamp_min(least * 1e-3)) / top
+        if self.shape == "capped":
+            return value.clamp(max=self.cap) / self.cap
         grown = value / high if self.shape == "linear" else torch.log1p(value / least) / top
         return grown.clamp(max=1.0) + BEYOND * (grown - 1.0).clamp_min(0.0)
 
@@ -83,6 +99,8 @@ class Term:
     scaling: Scaling
     """How it changes with the slots."""
     effect: Effect | None = None
+    speed: int | None = None
+    """In the row block: log of what divides the work of one slot; None: nothing does."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +139,10 @@ class Trend:
         for term in self.terms:
             own = volume if term.volume else ones
             own = own if term.effect is None else own * (term.effect.of(properties) + _TINY)
-            columns.append(
-                scaled[term.scaling] * (own if context_of is None else own.index_select(0, context_of))
-            )
+            own = own if context_of is None else own.index_select(0, context_of)
+            if term.speed is not None:
+                own = own * (-rows[:, term.speed].clamp(-30.0, 30.0)).exp()
+            columns.append(scaled[term.scaling] * own)
         return torch.stack(columns, dim=1)
 
 
@@ -140,7 +159,9 @@ def learn_trend(cells: Cells, schema: Schema) -> Trend:
     problem = _Problem(design / scale, _law(base, cells) / scale[:count], cells.context_of)
     chosen = list(range(count))
     if len(cells.keys) >= FEW_CONTEXTS:
-        chosen = problem.choose(chosen, list(range(count, len(wide.terms))))
+        more = range(count, len(wide.terms))
+        plain, capped = _sorted_out([wide.terms[at].effect for at in more], count)
+        chosen = problem.choose(chosen, plain, capped)
     weights = problem.fit(chosen, np.ones(len(cells), dtype=bool))
     used = [
         (wide.terms[at], weight / scale[at]) for at, weight in zip(chosen, weights, strict=True) if weight > 0
@@ -165,8 +186,9 @@ class _Problem:
         known = [at for at, term in enumerate(terms) if term < self.law.shape[1]]
         law[:, known] = self.law[:, [terms[at] for at in known]]
         part = math.sqrt(_LAW_WEIGHT / len(law))
-        aim = np.concatenate([np.ones(len(rows)), np.full(len(law), part)])
-        found: Array = nnls(np.concatenate([rows, part * law]), aim)[0]
+        alike = math.sqrt(_ALIKE * len(rows)) * np.eye(len(terms))
+        aim = np.concatenate([np.ones(len(rows)), np.full(len(law), part), np.zeros(len(terms))])
+        found: Array = nnls(np.concatenate([rows, part * law, alike]), aim)[0]
         return found
 
     def error(self, terms: list[int]) -> float:
@@ -181,16 +203,23 @@ class _Problem:
             errors.append(np.abs(np.log(np.maximum(foreseen, _TINY))))
         return float(np.concatenate(errors).mean())
 
-    def choose(self, terms: list[int], more: list[int]) -> list[int]:
-        """Take in the term that helps most, again and again."""
+    def choose(self, terms: list[int], more: list[int], capped: Mapping[int, list[int]]) -> list[int]:
+        """Take in the term that helps most, again and again: in the shape, or with the cap, that helps most."""
         least = self.error(terms)
         for _ in range(MOST_TERMS):
-            tried = [(self.error([*terms, one]), one) for one in more if one not in terms]
-            if not tried or min(tried)[0] > GAIN * least:
+            tried = [self._tried(terms, one) for one in more if one not in terms]
+            if not tried:
+                break
+            tried += [self._tried(terms, one) for one in capped.get(min(tried)[1], []) if one not in terms]
+            if min(tried)[0] > GAIN * least:
                 break
             least, one = min(tried)
             terms = [*terms, one]
         return terms
+
+    def _tried(self, terms: list[int], one: int) -> tuple[float, int]:
+        """The error with one term more, to `ALIKE`; and the term."""
+        return ALIKE * round(self.error([*terms, one]) / ALIKE), one
 
 
 def _start(schema: Schema) -> tuple[Trend, list[Effect]]:
@@ -199,17 +228,25 @@ def _start(schema: Schema) -> tuple[Trend, list[Effect]]:
     slots = TOTAL_SLOTS if TOTAL_SLOTS in columns_r else LOG_WORKERS
     shift = next(one.shift for one in schema.block("row") if one.name == slots)
     volume = next((name for name in (BYTES, ITEMS) if _has_log(schema, name)), None)
-    terms = tuple(Term(False, scaling) for scaling in _FIXED)
+    speeds = [columns_r[name].start for name in SPEEDS if name in columns_r]
+    terms = tuple(term for scaling in _FIXED for term in _at_speeds(Term(False, scaling), speeds))
     if volume:
-        terms += tuple(Term(True, scaling) for scaling in _OF_VOLUME)
+        terms += tuple(term for scaling in _OF_VOLUME for term in _at_speeds(Term(True, scaling), speeds))
     effects = [
-        Effect(columns_p[feature.name].start, feature, shape)
+        effect
         for feature in schema.block("property")
         if feature.name != volume
-        for shape in _shapes(feature)
+        for effect in _effects(columns_p[feature.name].start, feature)
     ]
     column = columns_p[volume].start if volume else None
     return Trend(terms, np.ones(len(terms)), column, columns_r[slots].start, shift), effects
+
+
+def _at_speeds(term: Term, speeds: list[int]) -> tuple[Term, ...]:
+    """Parallel work as what each part of a machine does of it."""
+    if term.scaling != "inverse" or not speeds:
+        return (term,)
+    return tuple(replace(term, speed=one) for one in speeds)
 
 
 def _with(trend: Trend, terms: tuple[Term, ...], weights: Array | None = None) -> Trend:
@@ -217,11 +254,30 @@ def _with(trend: Trend, terms: tuple[Term, ...], weights: Array | None = None) -
     return Trend(terms, weights, trend.volume_column, trend.slots_column, trend.slots_shift)
 
 
-def _shapes(feature: Feature) -> tuple[Shape, ...]:
-    """What a property can be taken for: a number of one sign that varies."""
+def _effects(column: int, feature: Feature) -> list[Effect]:
+    """What a property can be taken for, if it is a number of one sign that varies."""
     if feature.scale == "text" or not 0 <= feature.low < feature.high < math.inf:
-        return ()
-    return ("linear", "rising", "falling") if feature.low > 0 else ("linear", "rising")
+        return []
+    high = feature.high
+    # The highest first: of those that do alike, the first is taken.
+    caps = [feature.low + (high - feature.low) * at / CAPS for at in range(CAPS - 1, 0, -1)]
+    shapes: tuple[Shape, ...] = ("linear", "rising", "falling") if feature.low > 0 else ("linear", "rising")
+    return [Effect(column, feature, shape) for shape in shapes] + [
+        Effect(column, feature, "capped", cap) for cap in caps
+    ]
+
+
+def _sorted_out(effects: list[Effect | None], first: int) -> tuple[list[int], dict[int, list[int]]]:
+    """Places of the terms without a cap, and for each of them those with one of the same property."""
+    plain: dict[int, int] = {}
+    capped: dict[int, list[int]] = {}
+    for at, effect in enumerate(effects, start=first):
+        assert effect is not None
+        if effect.shape == "capped":
+            capped.setdefault(effect.column, []).append(at)
+        else:
+            plain[at] = effect.column
+    return list(plain), {at: capped.get(column, []) for at, column in plain.items()}
 
 
 def _least(feature: Feature) -> float:

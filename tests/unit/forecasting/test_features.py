@@ -62,7 +62,23 @@ def test_a_context_as_in_training_has_no_flag() -> None:
 def test_whatever_a_property_holds_its_code_is_finite(value: str | float | None) -> None:
     schema = learn_schema(RUNS)
     given_ = {} if value is None else {"bytes": value, "kind": value, "k": value}
-    assert np.all(np.isfinite(schema.properties(given_)))
+    code = schema.properties(given_)
+    assert np.all(np.isfinite(code))
+    assert np.abs(code).max() <= 1e3, "no number is so far away that sums of squares lose the others"
+
+
+def test_numbers_hundreds_of_orders_apart_make_a_schema_that_is_json() -> None:
+    runs = [Execution("a", 2, 1.0, {"k": k}) for k in (1e-300, 1.0, 1e300)]
+    schema = learn_schema(runs)
+    assert Schema.from_dict(json.loads(json.dumps(schema.as_dict(), allow_nan=False))) == schema
+
+
+def test_what_a_data_sheet_says_of_a_machine_stands_in_each_row() -> None:
+    given_ = {"machine_type": "r4.2xlarge", "slots": 8.0}
+    known = derived(given_, Choices.grid([(2, None), (4, None)], slots=8.0))
+    assert known["clock"].tolist() == [2.3, 2.3]
+    assert known["disk"].tolist() == [1700 / 8, 1700 / 8]
+    assert not {"clock", "disk"} & set(derived({"machine_type": "my-box"}, Choices.grid([(2, None)])))
 
 
 @pytest.mark.parametrize("workers", [0.0, -3.0, math.nan, math.inf])

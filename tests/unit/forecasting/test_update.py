@@ -42,6 +42,39 @@ def test_a_context_far_from_what_was_expected_is_believed_and_not_its_run_doubte
     assert np.all(variance > condition(sure, np.exp([0.05]))[1])
 
 
+def steep(runs: int) -> Prior:
+    """Candidates on 2, 4 and 8 workers, of which the first run was on 2; contexts differ by some 10 %."""
+    mean, noise, offset = np.log([100.0, 50.0, 25.0]), 1e-4, 0.01
+    return Prior(
+        mean, np.full(3, offset), np.full(3, noise), mean[:runs], np.full(runs, noise),
+        np.full((3, runs), offset), np.full((runs, runs), offset),
+    )  # fmt: skip
+
+
+def test_the_heaviest_run_far_above_what_was_expected_is_a_cliff_and_leaves_lighter_candidates_alone() -> (
+    None
+):
+    mean, variance = condition(steep(1), np.array([500.0]))
+    assert np.exp(mean[0]) == pytest.approx(500, rel=0.1)
+    assert np.exp(mean[1:]) == pytest.approx([50, 25], rel=0.2)
+    assert np.all(variance[1:] > steep(1).variance[1:]), "either explanation may be the true one"
+
+
+def test_two_runs_that_say_the_same_are_no_cliff() -> None:
+    mean, _ = condition(steep(2), np.array([300.0, 150.0]))
+    assert np.exp(mean) == pytest.approx([300, 150, 75], rel=0.1)
+
+
+def test_a_lighter_run_that_was_as_expected_says_that_the_heaviest_is_beyond_a_cliff() -> None:
+    mean, _ = condition(steep(2), np.array([500.0, 50.0]))
+    assert np.exp(mean[1:]) == pytest.approx([50, 25], rel=0.05)
+
+
+def test_a_run_faster_than_expected_is_believed_of_all() -> None:
+    mean, _ = condition(steep(1), np.array([50.0]))
+    assert np.exp(mean) == pytest.approx([50, 25, 12.5], rel=0.1)
+
+
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=6), st.floats(1e-6, 1), st.floats(1e-6, 0.1))
 def test_the_mean_stays_among_the_runs_and_doubt_stays_finite_whatever_they_are(
     logs: list[float], offset: float, noise: float

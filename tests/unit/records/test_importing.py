@@ -77,6 +77,17 @@ def test_a_row_that_is_wrong_is_named_with_its_line_and_left_out(tmp_path: Path,
     assert [fault.field for fault in said.faults] == ["x.csv:3"]
 
 
+@pytest.mark.parametrize("workers", ["0", "-2", "NaN"])
+def test_sums_over_no_workers_are_a_wrong_row_and_not_the_end_of_the_import(
+    tmp_path: Path, workers: str
+) -> None:
+    said = read_table(
+        table(tmp_path, "a.tsv", f"{C3O}{workers}\tm4\t32\t128000\t10\t3\t90\n2\tm4\t16\t64000\t10\t3\t9\n")
+    )
+    assert [run.workers for run in said.executions] == [2.0]
+    assert [fault.field for fault in said.faults] == ["a.tsv:2"]
+
+
 def test_equal_rows_are_repeats_and_their_number_is_said(tmp_path: Path) -> None:
     said = read_table(table(tmp_path, "x.csv", "Nodes,Runtime\n2,1000\n2,1000\n2,1000\n"))
     assert (len(said.executions), said.duplicates) == (3, 2)
