@@ -12,7 +12,7 @@ import click
 from bellwren.cli.connection import connected, stage_option
 from bellwren.cli.output import document_argument, json_option, show, table
 from bellwren.cli.values import as_data, strict_json
-from bellwren.cli.watching import drawn, plain, rounds
+from bellwren.cli.watching import NONE, drawn, plain, rounds
 from bellwren.display import job_rows
 from bellwren.errors import BellwrenError
 from bellwren.job import Job
@@ -103,7 +103,7 @@ def jobs(watch: bool, last: int, stage: str | None, local: bool, as_json: bool) 
 
         with contextlib.suppress(KeyboardInterrupt), Live(auto_refresh=False) as live:
             for found in rounds(cloud, last):
-                live.update(drawn(found), refresh=True)
+                live.update(drawn(found, width=live.console.width), refresh=True)
 
 
 @click.command()
@@ -221,7 +221,7 @@ def _follow(job: Job, wait: bool, as_json: bool) -> None:
 
 
 def _list(found: list[dict[str, Any]], as_json: bool) -> None:
-    show(found, plain(found) if found else "there are no jobs yet", as_json=as_json)
+    show(found, plain(found) if found else NONE, as_json=as_json)
 
 
 def _show_status(job: Job, as_json: bool) -> None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from bellwren.cli.watching import cells, drawn, plain, rounds
+from bellwren.cli.watching import cells, drawn, fitting, plain, rounds
 
 NOW = datetime(2026, 1, 1, 12, 2, 5, tzinfo=UTC)
 
@@ -82,3 +92,99 @@ def test_only_the_latest_are_waited_for(last: int) -> None:
         [status("new", "SUCCEEDED"), status("old")], [status("new", "SUCCEEDED"), status("old", "FAILED")]
     )
     assert len(list(rounds(cloud, last, every_s=0))) == last  # type: ignore[arg-type]
+
+
+def test_a_narrow_terminal_shows_ids_whole_and_leaves_out_what_is_least_missed() -> None:
+    one = status("monte-carlo-simulate-3f2a9c0d1e4b5a69", workers=8, progress={"done": 6, "total": 12})
+    names = {width: fitting([one], NOW, width) for width in (120, 80, 60, 20)}
+    assert names[120][0] == ["job", "status", "kind", "progress", "workers", "time", "cost"]
+    assert names[80] == [
+        ["job", "status", "progress", "time", "cost"],
+        [one["job_id"], "RUNNING", "6/12", "2 min 5 s", ""],
+    ]
+    assert names[60][0] == ["job", "status", "time"]
+    assert names[20][0] == ["job", "status"]
+
+
+TERMINAL = """
+from functools import partial
+from bellwren.cli import jobs, main, watching
+
+class Cloud:
+    looks = 0
+    def statuses(self, known=()):
+        self.looks += 1
+        state = "SUCCEEDED" if 0 < LOOKS <= self.looks else "RUNNING"
+        progress = {"done": self.looks, "total": 3, "stage": "map"}
+        job = {"job_id": "monte-carlo-simulate-3f2a9c0d1e4b5a69", "status": state, "kind": "map", "workers": 2}
+        return [{**job, "progress": progress, "started_at": "2026-01-01T12:00:00+00:00"}] if LOOKS else []
+
+jobs.connected = lambda stage, local: Cloud()
+jobs.rounds = partial(watching.rounds, every_s=0.05)
+main(["jobs", "--watch"])
+"""
+
+
+@contextmanager
+def terminal(looks: int) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """``bellwren jobs --watch`` in a terminal of 80 columns; its one job ends at the given look, if at all."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"LOOKS = {looks}\n{TERMINAL}"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**environment, "TERM": "xterm"},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        yield process, ours
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+def shown(ours: int, until: str = "") -> str:
+    """What comes to the terminal, to its end or to a text."""
+    text = ""
+    while not (until and until in text):
+        try:
+            text += os.read(ours, 65536).decode("utf-8", "replace")
+        except OSError:  # the other end was closed
+            break
+    return text
+
+
+def test_a_terminal_shows_the_list_in_place_until_nothing_runs() -> None:
+    with terminal(looks=3) as (process, ours):
+        text = shown(ours)
+        assert process.wait() == 0
+    states = re.findall(r"RUNNING|SUCCEEDED", text)
+    assert states[0] == "RUNNING"
+    assert states[-1] == "SUCCEEDED"
+    assert text.count("monte-carlo-simulate-3f2a9c0d1e4b5a69") == text.count("3f2a9c0d1e4b5a69") >= 3
+    assert "\x1b[1A" in text  # the cursor goes up: the list is drawn over the earlier one
+    assert "\x1b[?25h" in text  # and is seen again at the end
+    assert "3/3" in text
+
+
+def test_ctrl_c_ends_the_watching_without_a_word() -> None:
+    with terminal(looks=10**9) as (process, ours):
+        text = shown(ours, until="RUNNING")
+        process.send_signal(signal.SIGINT)
+        text += shown(ours)
+        assert process.wait() == 0
+    assert "Traceback" not in text
+    assert "\x1b[?25h" in text
+
+
+def test_a_terminal_is_told_that_there_are_no_jobs() -> None:
+    with terminal(looks=0) as (process, ours):
+        assert "there are no jobs yet" in shown(ours)
+        assert process.wait() == 0
