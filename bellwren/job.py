@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -95,21 +96,17 @@ class Job:
         """
         until = None if timeout is None else time.monotonic() + timeout
         pause = _FIRST_POLL_S
-        try:
-            with watch(self.id, enabled=self._progress) as show:
-                while True:
-                    status = self.status()
-                    show(status)
-                    if status["status"] in FINAL:
-                        return True
-                    left = pause if until is None else min(pause, until - time.monotonic())
-                    if left <= 0:
-                        return False
-                    time.sleep(left)
-                    pause = min(pause * 1.2, _LAST_POLL_S)
-        except KeyboardInterrupt:
-            print(f"\njob {self.id} was not cancelled and {self._way_back()}", file=sys.stderr)
-            raise
+        with self._interrupted_aloud(), watch(self.id, enabled=self._progress) as show:
+            while True:
+                status = self.status()
+                show(status)
+                if status["status"] in FINAL:
+                    return True
+                left = pause if until is None else min(pause, until - time.monotonic())
+                if left <= 0:
+                    return False
+                time.sleep(left)
+                pause = min(pause * 1.2, _LAST_POLL_S)
 
     def result(self, timeout: float | None = None) -> Any:
         """The result: a list in item order for ``map``, a dict for ``map_reduce``.
@@ -293,22 +290,32 @@ class Job:
     def _arriving(self, read: Callable[[Results, int, int], list[T]]) -> Iterator[tuple[int, T]]:
         arrivals = Arrivals(read)
         pause = _FIRST_POLL_S
-        while True:
-            ended = self.done()
-            came = False
-            for index, found in arrivals.fresh(self._results()):
-                came = True
-                yield index, found
-            if ended:
-                return
-            pause = _FIRST_POLL_S if came else min(pause * 1.2, _LAST_POLL_S)
-            time.sleep(pause)
+        with self._interrupted_aloud():
+            while True:
+                ended = self.done()
+                came = False
+                for index, found in arrivals.fresh(self._results()):
+                    came = True
+                    yield index, found
+                if ended:
+                    return
+                pause = _FIRST_POLL_S if came else min(pause * 1.2, _LAST_POLL_S)
+                time.sleep(pause)
 
     def spec(self) -> dict[str, Any] | None:
         """The job document, complete, as the job keeps it; None while the job has not begun."""
         if self._document is None:
             self._document = self._store.find_json(layout.spec(self.id))
         return self._document
+
+    @contextmanager
+    def _interrupted_aloud(self) -> Iterator[None]:
+        """Ctrl-C says that the job goes on, and how to get back to it."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            print(f"\njob {self.id} was not cancelled and {self._way_back()}", file=sys.stderr)
+            raise
 
     def _way_back(self) -> str:
         """How to go on with a job that goes on."""
