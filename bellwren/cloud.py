@@ -365,6 +365,7 @@ class Cloud:
         repeats: int = 2,
         at_once: int = 4,
         balance: float = 0.5,
+        progress: Callable[[str], None] = lambda _: None,
     ) -> Tuning:
         """Run a job on a sample of its input at several memory sizes and scale-outs; say which is best for the whole.
 
@@ -379,6 +380,9 @@ class Cloud:
             repeats: runs of each size.
             at_once: jobs that run at the same time.
             balance: weight of the cost in the balanced choice, from 0 (time alone) to 1 (cost alone).
+            progress: called with a line of text whenever a run has ended.
+
+        Ctrl-C cancels the runs.
 
         Raises:
             SpecError: naming what is wrong with the document or the sample.
@@ -388,6 +392,8 @@ class Cloud:
         >>> found = cloud.tune(document, memory_mb=[512], workers=[1, 2], repeats=1)
         >>> sorted(found["choices"])
         ['balanced', 'cost', 'time']
+        >>> found.options("cost")
+        {'workers': 1, 'memory_mb': 512}
         """
         try:
             from bellwren.tuning import run  # noqa: PLC0415  few sessions tune
@@ -405,6 +411,7 @@ class Cloud:
             repeats=repeats,
             at_once=at_once,
             balance=balance,
+            progress=progress,
         )
 
     def jobs(self) -> list[Job]:

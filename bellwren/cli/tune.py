@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,18 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int
     show_default=True,
     help="Weight of cost against time in the balanced choice.",
 )
+@click.option(
+    "--strategy",
+    type=click.Choice(["balanced", "cost", "time"]),
+    default="balanced",
+    show_default=True,
+    help="Which choice --write takes.",
+)
+@click.option(
+    "--write",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the document with the sizes chosen into this file; it may be DOCUMENT itself.",
+)
 @plot_option
 @stage_option
 @json_option
@@ -69,12 +82,19 @@ def tune(
     Examples:
       bellwren tune books.json
       bellwren tune books.json --memory 512,1769 --workers 1,4,16 --sample 0.05 --plot books.png
+      bellwren tune books.json --strategy cost --write books.json && bellwren submit books.json
       bellwren tune books.json --json | jq .choices.balanced
     """
+    strategy, write = how.pop("strategy"), how.pop("write")
     with progress() as say:
         say("running the job on a sample of its input")
-        found = connected(stage, local).tune(document, memory_mb=how.pop("memory"), **how)
+        found = connected(stage, local).tune(document, memory_mb=how.pop("memory"), progress=say, **how)
+    said = [found.table(), ""]
     if plot:
-        found.plot(plot)
-    drawn = f"\n\ndrawn: {plot}" if plot else ""
-    show(found, found.table() + drawn, as_json=as_json)
+        said.append(f"drawn: {found.plot(plot)}")
+    if write:
+        sizes = found.options(strategy)
+        text = json.dumps({**json.loads(document.read_text("utf-8")), **sizes}, indent=2, ensure_ascii=False)
+        write.write_text(text + "\n", "utf-8")
+        said.append(f"written: {write}, with {sizes['workers']} workers of {sizes['memory_mb']} MB")
+    show(found, "\n".join(said).rstrip(), as_json=as_json)

@@ -14,12 +14,21 @@ _HEAD = ("workers", "memory", "runtime", "95 % of runs", "cost", "95 % of runs",
 class Tuning(dict[str, Any]):
     """Plain data with ways to look at it.
 
-    Its keys are ``algorithm``; ``sample`` (share of the input); ``measured`` (runs on the sample: ``workers``,
+    Its keys are ``algorithm``; ``sample`` (share of the input); ``limits`` (``deadline_s`` and ``budget_usd`` of the
+    document, and ``kept``: whether any size keeps them); ``measured`` (runs on the sample: ``workers``,
     ``memory_mb``, ``runtime_s``, ``cost_usd``, ``disturbed``); ``failed`` (``workers``, ``memory_mb``, ``error``);
     ``forecasts`` of the whole job; ``choices`` (``cost``, ``time``, ``balanced``: a forecast each, with ``confidence``
     from 0 to 1);
     ``spent_usd``, what tuning cost.
     """
+
+    def options(self, strategy: str = "balanced") -> dict[str, int]:
+        """The sizes of a choice as options of a job: ``cloud.map(fn, items, **found.options("cost"))``.
+
+        Raises:
+            KeyError: if ``strategy`` is none of ``cost``, ``time`` and ``balanced``.
+        """
+        return {name: self["choices"][strategy][name] for name in ("workers", "memory_mb")}
 
     def table(self) -> str:
         """Forecasts and choices as text."""
@@ -43,7 +52,7 @@ class Tuning(dict[str, Any]):
             for one in self["failed"]
         ]
         runs = f"{self._basis()}; they cost ${self['spent_usd']:.3g}"
-        return "\n".join(line.rstrip() for line in [*text, "", *said, *failed, runs])
+        return "\n".join(line.rstrip() for line in [*text, "", *said, *self._missed(), *failed, runs])
 
     def plot(self, path: str | os.PathLike[str]) -> Path:
         """Draw runtime and cost over workers, a line for each memory size, the choices marked.
@@ -73,6 +82,23 @@ class Tuning(dict[str, Any]):
         axes[0].set_title(f"{self['algorithm']}, {self._basis()}")
         figure.savefig(path, dpi=120)
         return Path(path)
+
+    def _missed(self) -> list[str]:
+        limits = self["limits"]
+        told = [
+            text
+            for name, text in (
+                ("deadline_s", "the deadline of {:g} s"),
+                ("budget_usd", "the budget of ${:g}"),
+            )
+            if limits[name] is not None
+            for text in [text.format(limits[name])]
+        ]
+        return (
+            []
+            if limits["kept"]
+            else [f"no size keeps {' and '.join(told)} for certain: these are of all sizes"]
+        )
 
     def _basis(self) -> str:
         part = "the whole input" if self["sample"] == 1 else f"{self['sample']:.3g} of the input"

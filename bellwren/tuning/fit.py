@@ -133,22 +133,31 @@ def rows(curves: Curves, measured: Iterable[int]) -> list[dict[str, Any]]:
     ]
 
 
-def choices(curves: Curves, balance: float, deadline_s: float | None = None) -> dict[str, tuple[int, float]]:
+def keeping(
+    forecasts: Sequence[Mapping[str, Any]], deadline_s: float | None, budget_usd: float | None
+) -> list[bool]:
+    """Which of the ``rows`` keep both limits, even at the dear and slow end of their ranges."""
+    return [
+        (deadline_s is None or row["runtime_range_s"][1] <= deadline_s)
+        and (budget_usd is None or row["cost_range_usd"][1] <= budget_usd)
+        for row in forecasts
+    ]
+
+
+def choices(curves: Curves, balance: float, keeps: Sequence[bool] = ()) -> dict[str, tuple[int, float]]:
     """For ``cost``, ``time`` and ``balanced`` the place of the best candidate, and how sure that is.
 
     ``balanced`` weighs cost (``balance``) against time, each as a share of the dearest and the slowest candidate, as
     AWS Lambda Power Tuning does. How sure: in what share of the draws no other candidate is better by more than 5 %.
-    With a deadline, only candidates that keep it count, if there are any.
+    Only candidates that ``keeps`` marks count, if there are any.
     """
-    keeps = np.ones(len(curves.workers), bool)
-    if deadline_s is not None and (curves.runtime_s <= deadline_s).any():
-        keeps = curves.runtime_s <= deadline_s
+    among = np.array(keeps if any(keeps) else [True] * len(curves.workers))
     point = _scores(curves, curves.runtime_s[None, :], balance)
     drawn = _scores(curves, curves.drawn_s, balance)
     found = {}
     for name, score in point.items():
-        place = int(np.where(keeps, score[0], np.inf).argmin())
-        best = np.where(keeps, drawn[name], np.inf).min(axis=1)
+        place = int(np.where(among, score[0], np.inf).argmin())
+        best = np.where(among, drawn[name], np.inf).min(axis=1)
         found[name] = place, float((drawn[name][:, place] <= NEAR * best).mean())
     return found
 

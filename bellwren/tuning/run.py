@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,12 @@ from bellwren.tuning.sample import Sample, sampled
 
 if TYPE_CHECKING:
     from bellwren.cloud import Cloud
+    from bellwren.job import Job
+
+Cell = tuple[int, int]
+"""Memory size in MB, and number of workers."""
+Lost = dict[str, Any]
+"""A cell of which there is no run: ``workers``, ``memory_mb``, ``cost_usd``, ``error``."""
 
 SCALE_OUTS = (1, 2, 4)
 _FURTHER = 4
@@ -36,14 +43,16 @@ def tune(
     repeats: int = 2,
     at_once: int = 4,
     balance: float = 0.5,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Tuning:
     """See ``Cloud.tune``."""
     sizes = list(memory_mb) or list(cloud.deployment.worker_functions)
     _check(cloud, sizes, workers)
     taken = sampled(job, cloud, sample)
     cells = list(itertools.product(sorted(set(sizes)), sorted(set(workers))))
+    laboratory = _Laboratory(cloud, taken)
     try:
-        runs, failed = _measure(cloud, taken, cells, repeats, at_once)
+        runs, failed = laboratory.measure(cells, repeats, at_once, progress)
     finally:
         if taken.written:
             cloud.data_store.delete(list(taken.written))
@@ -69,7 +78,7 @@ def concluded(
     job: JobSpec,
     sample: Sample,
     runs: Sequence[Run],
-    failed: list[dict[str, Any]],
+    failed: list[Lost],
     *,
     balance: float,
     scale_outs: Sequence[int],
@@ -86,10 +95,12 @@ def concluded(
         reasons = "; ".join(f"{one['workers']} × {one['memory_mb']} MB: {one['error']}" for one in failed[:5])
         raise NothingRan(f"{error}{'. What failed: ' + reasons if failed else ''}") from error
     forecasts = fit.rows(curves, {run.workers for run in kept})
-    chosen = fit.choices(curves, balance, job.deadline_s)
+    keeps = fit.keeping(forecasts, job.deadline_s, job.budget_usd)
+    chosen = fit.choices(curves, balance, keeps)
     return Tuning(
         algorithm=job.algorithm,
         sample=sample.share,
+        limits={"deadline_s": job.deadline_s, "budget_usd": job.budget_usd, "kept": any(keeps)},
         measured=[
             {
                 "workers": run.workers,
@@ -107,38 +118,57 @@ def concluded(
     )
 
 
-def _measure(
-    cloud: Cloud, sample: Sample, cells: Sequence[tuple[int, int]], repeats: int, at_once: int
-) -> tuple[list[Run], list[dict[str, Any]]]:
-    runs: list[Run] = []
-    failed: dict[tuple[int, int], dict[str, Any]] = {}
-    for _ in range(repeats):
-        todo = [cell for cell in cells if cell not in failed]
+class _Laboratory:
+    """Runs the sample; when it is interrupted, whatever it has running is cancelled."""
+
+    def __init__(self, cloud: Cloud, sample: Sample) -> None:
+        self._cloud, self._sample = cloud, sample
+        self._interrupted = threading.Event()
+        self._jobs: list[Job] = []
+
+    def measure(
+        self, cells: Sequence[Cell], repeats: int, at_once: int, progress: Callable[[str], None]
+    ) -> tuple[list[Run], list[Lost]]:
+        """Run every cell ``repeats`` times, those that failed no further; runs, and cells that failed."""
+        runs: list[Run] = []
+        failed: dict[Cell, Lost] = {}
         with ThreadPoolExecutor(at_once) as threads:
-            for cell, outcome in zip(
-                todo, threads.map(lambda cell: _run(cloud, sample, *cell), todo), strict=True
-            ):
-                if isinstance(outcome, dict):
-                    failed[cell] = outcome
-                else:
-                    runs.append(outcome)
-    return runs, list(failed.values())
+            try:
+                for number in range(1, repeats + 1):
+                    todo = [cell for cell in cells if cell not in failed]
+                    outcomes = threads.map(lambda cell: self._run(*cell), todo)
+                    for done, (cell, outcome) in enumerate(zip(todo, outcomes, strict=True), 1):
+                        if isinstance(outcome, Run):
+                            runs.append(outcome)
+                        else:
+                            failed[cell] = outcome
+                        progress(f"round {number} of {repeats}: {done} of {len(todo)} sizes have run")
+            except BaseException:
+                self._interrupted.set()
+                threads.shutdown(wait=False, cancel_futures=True)
+                for job in self._jobs:
+                    job.cancel()
+                raise
+        return runs, list(failed.values())
 
-
-def _run(cloud: Cloud, sample: Sample, memory_mb: int, workers: int) -> Run | dict[str, Any]:
-    """The run, or why there is none."""
-    lost: dict[str, Any] = {"workers": workers, "memory_mb": memory_mb, "cost_usd": None}
-    try:
-        job = cloud.submit({**sample.document, "workers": workers, "memory_mb": memory_mb}, progress=False)
-    except BellwrenError as error:
-        return {**lost, "error": str(error)}
-    job.wait()
-    status, record = job.status(), job.record
-    if status["status"] != "SUCCEEDED" or record is None:
-        told = status.get("error") or {"type": status["status"], "message": "there is no record of it"}
-        return {**lost, "cost_usd": job.cost_usd, "error": f"{told['type']}: {told['message']}"[:300]}
-    disturbed = bool(record["cold_starts"] or record["contended"])
-    return Run(workers, memory_mb, record["runtime_s"], record["cost_usd"], disturbed)
+    def _run(self, memory_mb: int, workers: int) -> Run | Lost:
+        """The run, or why there is none."""
+        lost: Lost = {"workers": workers, "memory_mb": memory_mb, "cost_usd": None}
+        document = {**self._sample.document, "workers": workers, "memory_mb": memory_mb}
+        try:
+            job = self._cloud.submit(document, progress=False)
+        except BellwrenError as error:
+            return {**lost, "error": str(error)}
+        self._jobs.append(job)
+        if self._interrupted.is_set():
+            job.cancel()
+        job.wait()
+        status, record = job.status(), job.record
+        if status["status"] != "SUCCEEDED" or record is None:
+            told = status.get("error") or {"type": status["status"], "message": "there is no record of it"}
+            return {**lost, "cost_usd": job.cost_usd, "error": f"{told['type']}: {told['message']}"[:300]}
+        disturbed = bool(record["cold_starts"] or record["contended"])
+        return Run(workers, memory_mb, record["runtime_s"], record["cost_usd"], disturbed)
 
 
 def _candidates(measured: Sequence[int], most: int, share: float) -> list[int]:

@@ -56,6 +56,7 @@ def test_a_job_is_tuned_on_the_beginnings_of_its_lines(cloud: Cloud, tmp_path: P
     path = tmp_path / "tuned.json"
     path.write_text(json.dumps({"bellwren": 1, "algorithm": "wordcount", "input": {"lines": source}}))
     how = ("--memory", "512", "--workers", "1,2", "--sample", "0.5", "--repeats", "1", "--json")
+    how += ("--strategy", "cost", "--write", str(path))
     tuned = run("tune", str(path), *how)
     assert tuned.exit_code == 0, tuned.output
     found = json.loads(tuned.stdout)
@@ -63,6 +64,9 @@ def test_a_job_is_tuned_on_the_beginnings_of_its_lines(cloud: Cloud, tmp_path: P
     assert [one["workers"] for one in found["measured"]] == [1, 2]
     assert [row["workers"] for row in found["forecasts"]] == [1, 2, 4]
     assert list(cloud.data_store.list("tune/")) == []
+    written = json.loads(path.read_text())
+    chosen = {name: found["choices"]["cost"][name] for name in ("workers", "memory_mb")}
+    assert written == {"bellwren": 1, "algorithm": "wordcount", "input": {"lines": source}, **chosen}
 
 
 def test_results_that_json_does_not_have_are_shown(cloud: Cloud) -> None:

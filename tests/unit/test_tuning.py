@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -125,13 +126,61 @@ def test_a_document_that_is_refused_is_a_size_that_failed() -> None:
     assert len(tuned(lab)["failed"]) == len(COUNTS)
 
 
-def test_a_deadline_rules_out_what_takes_longer() -> None:
-    runs = [Run(w, m, law(w, m), 0.001) for w, m in itertools.product(COUNTS, SIZES)]
-    curves = fit.fitted(runs, 1.0, (1, 2, 4, 8))
-    place, _ = fit.choices(curves, 0.5, deadline_s=30)["cost"]
-    assert law(int(curves.workers[place]), int(curves.memory_mb[place])) <= 30
-    place, _ = fit.choices(curves, 0.5, deadline_s=0.1)["cost"]
-    assert curves.workers[place] == 1
+def test_limits_rule_out_what_may_not_keep_them() -> None:
+    lab = Lab()
+    free = run.tune(lab, job(), workers=COUNTS, sample=0.1)  # type: ignore[arg-type]
+    assert free["limits"] == {"deadline_s": None, "budget_usd": None, "kept": True}
+    found = run.tune(lab, job(deadline_s=60), workers=COUNTS, sample=0.1)  # type: ignore[arg-type]
+    assert free["choices"]["cost"]["runtime_s"] > 60 >= found["choices"]["cost"]["runtime_range_s"][1]
+    budget = free["choices"]["cost"]["cost_range_usd"][1] * 1.01
+    found = run.tune(lab, job(budget_usd=budget), workers=COUNTS, sample=0.1)  # type: ignore[arg-type]
+    assert (
+        free["choices"]["time"]["cost_range_usd"][1] > budget >= found["choices"]["time"]["cost_range_usd"][1]
+    )
+    assert found["limits"] == {"deadline_s": None, "budget_usd": budget, "kept": True}
+
+
+def test_limits_that_no_size_keeps_are_told() -> None:
+    found = run.tune(Lab(), job(deadline_s=0.1, budget_usd=5), workers=COUNTS, sample=0.1)  # type: ignore[arg-type]
+    assert found["limits"]["kept"] is False
+    assert found["choices"]["cost"]["workers"] == 1
+    assert "no size keeps the deadline of 0.1 s and the budget of $5 for certain" in found.table()
+
+
+def test_an_interrupted_tuning_cancels_what_runs() -> None:
+    lab, ended, cancelled = Lab(), threading.Event(), []
+
+    def endless(document: dict[str, Any], *, progress: bool) -> Any:
+        lab.documents.append(document)
+
+        def cancel() -> None:
+            cancelled.append(document)
+            ended.set()
+
+        stopped = {"status": "CANCELLED"}
+        return SimpleNamespace(
+            wait=lambda: ended.wait(10), cancel=cancel, status=lambda: stopped, record=None, cost_usd=None
+        )
+
+    def first_ends(document: dict[str, Any], *, progress: bool) -> Any:
+        lab.submit = endless  # type: ignore[method-assign]
+        return SimpleNamespace(**{**vars(Lab().submit(document, progress=False)), "cancel": lambda: None})
+
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    lab.submit = first_ends  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        tuned(lab, at_once=2, progress=interrupted)
+    assert 0 < len(lab.documents) <= 2  # those that had begun
+    assert lab.documents == cancelled or set(map(str, lab.documents)) == set(map(str, cancelled))
+
+
+def test_each_run_that_ends_is_told() -> None:
+    told: list[str] = []
+    tuned(Lab(failing=512), progress=told.append)
+    assert told[0] == "round 1 of 2: 1 of 6 sizes have run"
+    assert told[-1] == "round 2 of 2: 3 of 3 sizes have run"
 
 
 def test_the_balance_goes_from_time_alone_to_cost_alone() -> None:
@@ -205,4 +254,5 @@ def test_the_answer_is_data_a_table_and_a_plot(tmp_path: Path) -> None:
     found = tuned(Lab())
     assert json.loads(json.dumps(found)) == found
     assert "balanced" in found.table()
+    assert set(found.options("cost")) == {"workers", "memory_mb"}
     assert found.plot(tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
