@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
+from botocore.exceptions import EndpointConnectionError, NoCredentialsError, NoRegionError
 
 from bellwren import layout, spec
 from bellwren.client.executions import Executions
@@ -50,7 +51,7 @@ def connect(
         session: the boto3 session to use instead of the environment's.
 
     Raises:
-        NotDeployed: if there is no such deployment.
+        NotDeployed: if there is no such deployment, or no account to look for it.
         NestedJob: within a function that a job runs.
 
     >>> bellwren.connect()
@@ -67,7 +68,8 @@ def connect(
         named, stage = stage, stage or running.stage
     elif where is not None:
         raise ValueError(
-            f'connect({where!r}): allowed are "local" and nothing, which is the environment\'s account'
+            f'connect({where!r}): allowed are "local" and nothing, which is the environment\'s account; '
+            f"a stage is named by connect(stage={where!r})"
         )
     else:
         access = SessionAccess(session)
@@ -507,11 +509,23 @@ def _refuse_within_a_worker() -> None:
         )
 
 
+_NOT_REACHED: dict[type[Exception], str] = {
+    NoRegionError: "set AWS_REGION, or AWS_PROFILE to a profile that has one",
+    NoCredentialsError: "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    EndpointConnectionError: "AWS_ENDPOINT_URL, if it is set, must be that of a local cloud that runs",
+}
+"""What the AWS client says of an account that it can't reach, and what to do."""
+_LOCALLY = 'Without an account: `bellwren local start` starts a local cloud, which connect("local"), or --local, uses'
+
+
 def _deployment(stage: str, clients: Clients) -> Deployment:
-    parameters = clients.client("ssm")
     name = layout.deployment_parameter(stage)
-    with contextlib.suppress(parameters.exceptions.ParameterNotFound):
-        return Deployment.from_parameter(parameters.get_parameter(Name=name)["Parameter"]["Value"])
+    try:
+        parameters = clients.client("ssm")
+        with contextlib.suppress(parameters.exceptions.ParameterNotFound):
+            return Deployment.from_parameter(parameters.get_parameter(Name=name)["Parameter"]["Value"])
+    except tuple(_NOT_REACHED) as error:
+        raise NotDeployed(f"{str(error).rstrip('.')}: {_NOT_REACHED[type(error)]}. {_LOCALLY}") from error
     where = f"{parameters.meta.region_name} at {parameters.meta.endpoint_url}"
     raise NotDeployed(
         f"no Bellwren is deployed as stage {stage!r} in {where} (there is no SSM parameter {name}); deploy it with: "

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
+from bellwren.cloud import connect
 from bellwren.deployment import Deployment
+from bellwren.errors import NotDeployed
 
 PUBLISHED = {
     "stage": "dev",
@@ -40,3 +44,39 @@ def test_a_field_of_a_later_version_is_passed_over() -> None:
 def test_a_function_that_is_not_told_where_it_is_says_what_is_missing() -> None:
     with pytest.raises(KeyError, match="BELLWREN_JOBS_BUCKET"):
         Deployment.from_environment({"BELLWREN_STAGE": "dev"})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "You must specify a region: set AWS_REGION"),
+        ({"AWS_DEFAULT_REGION": "eu-west-1"}, "Unable to locate credentials: set AWS_PROFILE"),
+        (
+            {
+                "AWS_DEFAULT_REGION": "eu-west-1",
+                "AWS_ACCESS_KEY_ID": "a",
+                "AWS_SECRET_ACCESS_KEY": "b",
+                "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+                "AWS_MAX_ATTEMPTS": "1",
+            },
+            'Could not connect to the endpoint URL: "http://127.0.0.1:9/": AWS_ENDPOINT_URL',
+        ),
+    ],
+)
+def test_without_an_account_one_is_told_what_to_set_and_how_to_do_without(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: dict[str, str], said: str
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    nothing = {name: str(tmp_path / "none") for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")}
+    for name, value in {**nothing, "AWS_EC2_METADATA_DISABLED": "true", **given}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(NotDeployed) as raised:
+        connect()
+    assert str(raised.value).startswith(said)
+    assert "bellwren local start" in str(raised.value)
+
+
+def test_a_stage_in_the_place_of_local_is_told_where_it_belongs() -> None:
+    with pytest.raises(ValueError, match=r"connect\(stage='prod'\)"):
+        connect("prod")
