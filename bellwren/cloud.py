@@ -455,7 +455,8 @@ class Cloud:
         """
         if self.jobs_store.head(layout.claim(job_id)) is None and self.executions.find(job_id) is None:
             raise KeyError(
-                f"there is no job {job_id!r} in stage {self.deployment.stage!r}; cloud.jobs() lists them"
+                f"there is no job {job_id!r} in stage {self.deployment.stage!r}; "
+                "cloud.jobs(), or `bellwren jobs`, lists them"
             )
         return Job(self, job_id)
 

@@ -24,6 +24,8 @@ from bellwren.payload.pack import Payload, describe, pack
 from bellwren.payload.pickler import Needs
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from bellwren.cloud import Cloud
     from bellwren.job import Job
 
@@ -77,7 +79,7 @@ class Executor(futures.Executor):
         self._waiting: list[_Waiting] = []
         self._waiting_bytes = 0
         self._gatherer: threading.Thread | None = None
-        self._watchers: set[threading.Thread] = set()
+        self._watchers: dict[threading.Thread, Job] = {}
         self._closed = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -149,6 +151,17 @@ class Executor(futures.Executor):
                 for thread in threads:
                     thread.join()
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Wait for every call, as the standard library does; after Ctrl-C it is said what is waited for."""
+        if kind is KeyboardInterrupt:
+            with self._changed:
+                jobs = list(self._watchers.values())
+            for job in jobs:
+                job.say_it_goes_on()
+        self.shutdown(wait=True)
+
     def _add(self, calls: list[tuple[Payload, bytes]], needs: Needs | None = None) -> list[Future[Any]]:
         missing = needs or Needs()
         added = [_Waiting(payload, arguments, missing, Future()) for payload, arguments in calls]
@@ -206,7 +219,7 @@ class Executor(futures.Executor):
             return
         watcher = threading.Thread(target=self._watch, args=(job, waiting), name=f"bellwren-{job.id}")
         with self._changed:
-            self._watchers.add(watcher)
+            self._watchers[watcher] = job
         watcher.start()
 
     def _submit(self, batch: list[_Waiting]) -> Job:
@@ -236,7 +249,7 @@ class Executor(futures.Executor):
             _fail([one for one in waiting if not one.done()], error)
         finally:
             with self._changed:
-                self._watchers.discard(threading.current_thread())
+                self._watchers.pop(threading.current_thread(), None)
 
 
 class Prepared:

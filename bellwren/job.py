@@ -314,8 +314,12 @@ class Job:
         try:
             yield
         except KeyboardInterrupt:
-            print(f"\njob {self.id} was not cancelled and {self._way_back()}", file=sys.stderr)
+            self.say_it_goes_on()
             raise
+
+    def say_it_goes_on(self) -> None:
+        """Tell somebody who pressed Ctrl-C that the job was not cancelled, and how to get back to it."""
+        print(f"\njob {self.id} was not cancelled and {self._way_back()}", file=sys.stderr)
 
     def _way_back(self) -> str:
         """How to go on with a job that goes on."""

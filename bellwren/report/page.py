@@ -11,21 +11,10 @@ from typing import Any
 
 from bellwren.display import job_rows
 from bellwren.report.curves import forecast_curve, superstep_curves
-from bellwren.report.timeline import Timeline, svg, timeline
+from bellwren.report.timeline import LEGEND, Timeline, svg, timeline
 
 Document = Mapping[str, Any]
 
-_LEGEND = {
-    "failed": "items failed",
-    "retried": "a runner was lost",
-    "backup": "backup of a straggler",
-    "retake": "taken up again",
-    "steal": "stolen",
-    "share": "shared",
-    "home": "own task",
-    "cold": "cold start",
-    "alive": "worker alive",
-}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -140,7 +129,7 @@ def _facts(status: Document, record: Document | None) -> str:
 
 def _timeline(line: Timeline) -> str:
     boxes = "".join(
-        f'<label class="key {kind}"><input type="checkbox" checked data-kind="{kind}"> {_LEGEND[kind]}</label>'
+        f'<label class="key {kind}"><input type="checkbox" checked data-kind="{kind}"> {LEGEND[kind]}</label>'
         for kind in line.kinds
     )
     return f'<div class="legend">{boxes}</div>{svg(line)}'

@@ -7,14 +7,26 @@ together, and a slice shows the most remarkable thing that happened in it.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-KINDS = ("failed", "retried", "backup", "retake", "steal", "share", "home", "cold", "alive")
-"""What a bar can be, the most remarkable first; ``alive`` is an invocation itself, ``cold`` one that had to start."""
+LEGEND = {
+    "failed": "items failed",
+    "retried": "a runner was lost",
+    "backup": "backup of a straggler",
+    "retake": "taken up again",
+    "steal": "stolen",
+    "share": "shared",
+    "home": "own task",
+    "cold": "cold start",
+    "alive": "worker alive",
+}
+"""What a bar can be, as the page says it; ``alive`` is an invocation itself, ``cold`` one that had to start."""
+KINDS = tuple(LEGEND)
+"""The most remarkable first."""
 MOST_BARS = 3000
 MOST_LANES = 100
 SLICES = 250
@@ -141,12 +153,14 @@ def _sliced(line: Timeline) -> tuple[Sequence[str], list[str]]:
             place = (bar.lane // each, slice_)
             if place not in cells or rank[bar.kind] < rank[cells[place]]:
                 cells[place] = bar.kind
+    counts = Counter((bar.lane // each, bar.kind) for bar in line.bars)
     paths: dict[tuple[int, str], list[str]] = defaultdict(list)
     step = _WIDTH // SLICES
     for (lane, slice_), kind in sorted(cells.items()):
         paths[lane, kind].append(f"M{slice_ * step} {lane * _LANE + 3}h{step}v{_BAR}h-{step}z")
     drawn = [
-        f'<path class="bar {kind}" d="{"".join(pieces)}"><title>{escape(names[lane])}: {kind}</title></path>'
+        f'<path class="bar {kind}" d="{"".join(pieces)}"><title>{escape(names[lane])}: '
+        f"{LEGEND[kind]}, {counts[lane, kind]:,} in all</title></path>"
         for (lane, kind), pieces in paths.items()
     ]
     return names, drawn

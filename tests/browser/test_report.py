@@ -145,5 +145,5 @@ def test_a_thousand_workers_are_one_page(reader: Reader) -> None:
     assert len(made) < 1_000_000
     page = reader.open(made)
     assert page.locator(".lane").count() == 100
-    page.locator(".bar").first.hover(force=True)
-    assert "map · worker" in page.locator("#detail").inner_text()
+    page.locator(".bar.home").first.hover(force=True)
+    assert page.locator("#detail").inner_text() == "map · worker 0 to 9: own task, 100 in all"

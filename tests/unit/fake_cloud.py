@@ -116,3 +116,6 @@ class FakeJob:
 
     def exception(self) -> Exception | None:
         return None
+
+    def say_it_goes_on(self) -> None:
+        print(f"job {self.id} goes on", file=sys.stderr)

@@ -245,6 +245,18 @@ def test_shutdown_cancels_what_has_not_started(cloud: FakeCloud) -> None:
     assert all(future.cancelled() for future in waiting)
 
 
+def test_ctrl_c_says_which_jobs_are_waited_for(
+    cloud: FakeCloud, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with new_executor(cloud) as executor:
+        submit_now(executor, abs, -1).result(timeout=10)
+    with pytest.raises(KeyboardInterrupt), new_executor(cloud) as executor:  # noqa: PT012
+        submit_slow(executor, tmp_path / "gate")
+        threading.Timer(0.2, (tmp_path / "gate").touch).start()
+        raise KeyboardInterrupt
+    assert capsys.readouterr().err == f"job job-{len(cloud.started)} goes on\n"
+
+
 def test_a_callback_may_shut_the_executor_down(cloud: FakeCloud) -> None:
     executor = new_executor(cloud)
     future = executor.submit(abs, -1)

@@ -156,7 +156,9 @@ def test_a_page_stays_small_whatever_the_job(workers: int, tasks: int) -> None:
 
 def test_a_failed_task_shows_however_many_there_are() -> None:
     workers = [worker(n, task(n, 1.0, failed=int(n == 777))) for n in range(2000)]
-    assert 'class="bar failed"' in svg(timeline({"map": workers}))
+    drawn = svg(timeline({"map": workers}))
+    assert 'class="bar failed"' in drawn
+    assert ": items failed, 1 in all</title>" in drawn
 
 
 def test_the_forecast_is_drawn_at_the_memory_that_was_chosen() -> None:
