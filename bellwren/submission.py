@@ -23,6 +23,7 @@ from bellwren.payload.envelope import header, header_bytes
 from bellwren.payload.items import Items, write_items
 from bellwren.payload.pack import Payload, pack, python_minor
 from bellwren.payload.pickler import Needs
+from bellwren.spec.work_rules import NEEDED
 from bellwren.store import Store, as_json
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def make_document(
         payloads = {
             role: pack(function, needs=wanted, modules=modules, worker_packages=packages)
             for role, function in functions.items()
-            if function is not None
+            if function is not None or role in NEEDED[kind]  # which says that None is no callable
         }
         if payloads:
             document["payload"] = {role: _reference(one) for role, one in payloads.items()}

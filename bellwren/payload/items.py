@@ -114,6 +114,11 @@ def _check_length(items: Iterable[Any], limit: int) -> None:
     """Refuse what is no iterable, or is known to be too long, before anything is written."""
     if not hasattr(type(items), "__iter__") and not hasattr(type(items), "__getitem__"):
         raise PayloadError(f"items must be an iterable, e.g. a list; found a {type_name(items)}")
+    if isinstance(items, str) and items.startswith("s3://"):
+        raise PayloadError(
+            f"the items would be the characters of the text {items[:100]!r}; to read what lies there, give "
+            f"bellwren.lines({items[:100]!r}), or csv, parquet, objects or blocks"
+        )
     try:
         count = len(items)  # type: ignore[arg-type]
     except TypeError:

@@ -157,3 +157,8 @@ def test_parameters_that_cannot_be_trained_are_refused_before_anything_is_stored
     with pytest.raises(PayloadError, match=rf"parameters\['w'\].*{why}"):
         parameters_payload({"w": value}, jobs)
     assert not jobs.uploads
+
+
+def test_no_function_is_said_to_be_none() -> None:
+    with pytest.raises(PayloadError, match=r"a function was expected, found .*None"):
+        document(Cloud(), None, [1])

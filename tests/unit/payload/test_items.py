@@ -144,6 +144,11 @@ def test_what_is_no_iterable_is_refused(items: Any) -> None:
         write_items(items)
 
 
+def test_an_address_is_not_taken_for_its_characters() -> None:
+    with pytest.raises(PayloadError, match=r"bellwren\.lines\('s3://bucket/books/'\)"):
+        write_items("s3://bucket/books/")
+
+
 def test_an_item_that_cannot_be_pickled_is_named_by_index_type_and_place() -> None:
     with pytest.raises(PayloadError) as caught:
         write_items([1, 2, {"a": [threading.Lock()]}])
