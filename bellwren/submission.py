@@ -8,7 +8,7 @@ import math
 import pickle
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -56,7 +56,7 @@ def check_python(deployment: Deployment) -> None:
 
 def make_document(
     kind: str,
-    functions: Mapping[str, Callable[..., Any] | None],
+    functions: Mapping[str, Any],
     items: Any,
     options: Options,
     cloud: Cloud,
