@@ -107,6 +107,7 @@ def test_a_narrow_terminal_shows_ids_whole_and_leaves_out_what_is_least_missed()
 
 
 TERMINAL = """
+import signal
 from functools import partial
 from bellwren.cli import jobs, main, watching
 
@@ -120,6 +121,7 @@ class Cloud:
         return [{**job, "progress": progress, "started_at": "2026-01-01T12:00:00+00:00"}] if LOOKS else []
 
 jobs.connected = lambda stage, local: Cloud()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job, as tests may run in, ignores it
 jobs.rounds = partial(watching.rounds, every_s=0.05)
 main(["jobs", "--watch"])
 """

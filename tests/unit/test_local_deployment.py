@@ -161,8 +161,12 @@ def test_ctrl_c_leaves_nothing_of_the_deployment_running(fake_cdk: FakeCdk, tmp_
     def interrupt(_: str) -> None:
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-    with pytest.raises(KeyboardInterrupt):
-        deployment.deploy(tools, CONTEXT, place=tmp_path, environment={}, report=interrupt)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            deployment.deploy(tools, CONTEXT, place=tmp_path, environment={}, report=interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
     until = (
         time.monotonic() + 10
     )  # what is killed is gone a moment later; what is not would sleep for a minute
