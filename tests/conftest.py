@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from hypothesis import settings
 # Machines that run the tests are shared: how long one example takes says nothing.
 settings.register_profile("bellwren", deadline=None)
 settings.load_profile("bellwren")
+
+# A shell's job in the background ignores Ctrl-C, and so would the programs that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 
