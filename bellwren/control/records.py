@@ -47,7 +47,8 @@ def measure_records(document: JobSpec, deployment: Deployment, stores: Stores = 
     try:
         chosen = select_objects(spec, _listed(spec, stores(spec.bucket)), output=document.output.uri)
     except InputError as error:
-        raise SpecError([Fault(f"input.{spec.format}", spec.uri, str(error))]) from error
+        allowed = f"an object, or a prefix below which there are some; {error}"
+        raise SpecError([Fault(f"input.{spec.format}", spec.uri, allowed)]) from error
     objects = [[one.key, one.size, one.etag] for one in chosen.objects]
     sample = _sample(document, spec, objects, stores)
     return {
