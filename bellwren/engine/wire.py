@@ -76,14 +76,14 @@ async def read(sock: socket.socket) -> tuple[Kind, dict[str, Any], memoryview]:
     """Wait for one frame (the supervisor's side). Its bytes are received where they stay, and not copied.
 
     Raises:
-        Closed: if the runner is gone, also in the middle of a frame.
+        Closed: if the runner is gone, also in the middle of a frame, or what it sent is none, or larger than memory.
     """
     try:
         kind, length = _FRAME.unpack(await _receive(sock, _FRAME.size))
         if length > _MOST_BYTES:
             raise Closed  # no runner of ours writes such a frame: user code wrote to the line
         return _opened(Kind(kind), await _receive(sock, length))
-    except (ConnectionError, ValueError, struct.error) as error:
+    except (ConnectionError, MemoryError, ValueError, struct.error) as error:
         raise Closed from error
 
 

@@ -73,7 +73,9 @@ def test_a_document_may_lie_in_a_file(tmp_path: Path) -> None:
 def test_faults_of_a_document_are_told_as_when_it_is_submitted() -> None:
     with pytest.raises(SpecError, match="deadline_s"):
         asked({**DOCUMENT, "deadline_s": -1})
-    with pytest.raises(SpecError, match="allowed: an object, or a prefix below which there are some; nothing to read"):
+    with pytest.raises(
+        SpecError, match="allowed: an object, or a prefix below which there are some; nothing to read"
+    ):
         asked(DOCUMENT)
     with pytest.raises(SpecError, match="JSON object"):
         asked([])

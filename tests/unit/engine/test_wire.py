@@ -69,6 +69,21 @@ def test_what_is_no_whole_frame_is_the_end_of_the_line(
         asyncio.run(wire.read(ours))
 
 
+def test_a_frame_for_which_there_is_no_memory_ends_the_line_and_not_the_worker(
+    line: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def small(size: int) -> memoryview:
+        if size > 1 << 20:
+            raise MemoryError
+        return memoryview(bytearray(size))
+
+    ours, theirs = line
+    monkeypatch.setattr(wire, "buffer", small)
+    theirs.sendall(b"\x0d" + (9 << 30).to_bytes(8, "big"))
+    with pytest.raises(wire.Closed):
+        asyncio.run(wire.read(ours))
+
+
 def test_a_line_that_is_shut_down_ends_who_waits_on_it(line: tuple[socket.socket, socket.socket]) -> None:
     ours, _ = line
 
