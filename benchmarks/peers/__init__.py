@@ -27,23 +27,29 @@ def environment(name: str, *requirements: str) -> Path:
     return python
 
 
-def run(python: Path, script: str, *arguments: str, timeout_s: float = 600.0) -> str:
+def run(python: Path, script: str, *arguments: str, timeout_s: float = 600.0, tries: int = 3) -> str:
     """What a script of this folder prints in the peer's environment, with a home folder of the peer's own.
 
+    A peer that fails is tried again, and that it failed is told: workers of Lithops write the module of a function over
+    each other, so that one of them may read half of it.
+
     Raises:
-        RuntimeError: if it fails, with the end of what it says on standard error.
+        RuntimeError: if it fails every time, with the end of what it says on standard error.
     """
     home = python.parent.parent / "home"
     home.mkdir(exist_ok=True)
-    done = subprocess.run(
-        [str(python), str(Path(__file__).parent / script), *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        cwd=home,
-        env={**os.environ, "HOME": str(home)},
-    )
-    if done.returncode:
-        raise RuntimeError(f"{script} ended with {done.returncode}: {done.stderr[-1000:]}")
-    return done.stdout
+    for attempt in range(1, tries + 1):
+        done = subprocess.run(
+            [str(python), str(Path(__file__).parent / script), *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            cwd=home,
+            env={**os.environ, "HOME": str(home)},
+        )
+        if not done.returncode:
+            return done.stdout
+        said = f"{script} ended with {done.returncode}: {done.stderr[-1000:]}"
+        print(f"try {attempt} of {tries}: {said}", file=sys.stderr)
+    raise RuntimeError(said)
