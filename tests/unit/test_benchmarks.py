@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.__main__ import main
 from benchmarks.report import RESULTS, ROOT, Row, Run, document, keep, load, plot, with_summary
 
 MARKS = "<!-- benchmarks: written by python -m benchmarks -->\n\nold\n\n<!-- end of benchmarks -->"
@@ -48,6 +49,11 @@ def test_the_table_has_each_figure_with_a_bar_met_or_not() -> None:
 def test_marks_that_are_missing_are_named() -> None:
     with pytest.raises(ValueError, match="benchmarks: written by"):
         with_summary("no marks", [])
+
+
+def test_a_name_that_is_no_benchmark_is_told_those_that_are() -> None:
+    with pytest.raises(SystemExit, match=r"no benchmark sorts; there are imports, .*sort_spark"):
+        main(["imports", "sorts"])
 
 
 def test_contenders_of_one_task_are_drawn_together(tmp_path: Path) -> None:
